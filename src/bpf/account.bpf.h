@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * What ran, where and for how long: utilization of CPUs and tasks, virtual
+ * time, weights. Nothing is decided here.
+ */
+#ifndef PP_ACCOUNT_BPF_H
+#define PP_ACCOUNT_BPF_H
+
+#include "state.bpf.h"
+
+/* The product of the weights of the task's cgroup and its ancestors, the root
+ * being 100: per task, not per group. See docs/how-it-decides.md. */
+struct pp_cgroup {
+	u32 weight; /* cpu.weight, 100 = default */
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_CGRP_STORAGE);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, int);
+	__type(value, struct pp_cgroup);
+} cgroups SEC(".maps");
+
+#define CGROUP_DEPTH_MAX 16
+
+static u32 cgroup_path_weight(struct cgroup *cgrp)
+{
+	u32 weight = PP_WEIGHT_DEFAULT;
+	int level;
+
+	bpf_for(level, 1, CGROUP_DEPTH_MAX) {
+		struct cgroup *ancestor = bpf_cgroup_ancestor(cgrp, level);
+		struct pp_cgroup *state;
+
+		if (!ancestor)
+			break;
+		state = bpf_cgrp_storage_get(&cgroups, ancestor, NULL, 0);
+		if (state)
+			weight = pp_effective_weight(weight, state->weight);
+		bpf_cgroup_release(ancestor);
+	}
+	return weight;
+}
+
+static void refresh_weight(struct task_struct *p, struct pp_task *task, struct cgroup *cgrp)
+{
+	task->cgroup_generation = cgroup_generation;
+	task->weight = pp_effective_weight(p->scx.weight, cgrp ? cgroup_path_weight(cgrp) :
+								  PP_WEIGHT_DEFAULT);
+}
+
+static void refresh_weight_now(struct task_struct *p, struct pp_task *task)
+{
+	struct cgroup *cgrp = scx_bpf_task_cgroup(p);
+
+	refresh_weight(p, task, cgrp);
+	if (cgrp)
+		bpf_cgroup_release(cgrp);
+}
+
+/* Bring a CPU's average up to the present; it ran a task of ours since
+ * running_since_ns, or nothing since updated_ns. */
+static __always_inline void update_cpu_util(struct pp_cpu *cpu, u64 now)
+{
+	u64 delta = now - cpu->updated_ns;
+
+	if ((s64)delta <= 0)
+		return;
+	cpu->util_fp = cpu->running_since_ns ?
+			       pp_util_run(cpu->util_fp, delta,
+					   pp_capacity_now(cpu->capacity, cpu->freq)) :
+			       pp_util_decay(cpu->util_fp, delta);
+	cpu->updated_ns = now;
+}
+
+/* The same for the part that bound tasks use, kept apart because it is not
+ * work that another CPU could take. */
+static __always_inline void update_bound_util(struct pp_cpu *cpu, u64 now, u64 ran)
+{
+	u64 idle = now - ran - cpu->bound_updated_ns;
+
+	if ((s64)idle > 0)
+		cpu->bound_fp = pp_util_decay(cpu->bound_fp, idle);
+	cpu->bound_fp = pp_util_run(cpu->bound_fp, ran,
+				    pp_capacity_now(cpu->capacity, cpu->freq));
+	cpu->bound_updated_ns = now;
+}
+
+static __always_inline void update_task_util(struct pp_task *task, const struct pp_cpu *cpu,
+					     u64 now, u64 ran)
+{
+	u64 slept = now - ran - task->updated_ns;
+
+	if ((s64)slept > 0)
+		task->util_fp = pp_util_decay(task->util_fp, slept);
+	task->util_fp =
+		pp_util_run(task->util_fp, ran, pp_capacity_now(cpu->capacity, cpu->freq));
+	task->updated_ns = now;
+}
+
+/* Charge the time since the last account to the running task and its CPU. */
+static __always_inline void account_run(struct task_struct *p, struct pp_task *task,
+					struct pp_cpu *cpu, u64 now)
+{
+	u64 ran = now - cpu->running_since_ns;
+
+	if (!cpu->running_since_ns || (s64)ran < 0)
+		return;
+	update_cpu_util(cpu, now);
+	cpu->busy_ns += ran;
+	cpu->running_since_ns = now;
+	if (!task)
+		return;
+	update_task_util(task, cpu, now, ran);
+	if (task->restricted)
+		update_bound_util(cpu, now, ran);
+	task->vtime += pp_vtime_delta(ran, task->weight);
+	task->run_ns += ran;
+}
+
+/* A run has ended because the task sleeps: remember what it needed. */
+static __always_inline void account_sleep(struct pp_task *task)
+{
+	task->run_est_ns = pp_run_est(task->run_est_ns, task->run_ns);
+	task->util_est = pp_util_est(task->util_est, pp_util(task->util_fp));
+	task->run_ns = 0;
+}
+
+/* The expected length of what the task has left to do before it sleeps; one
+ * that has outrun its estimate is taken to go on for as long again. */
+static __always_inline u64 task_run_left(const struct pp_task *task)
+{
+	return task->run_ns < task->run_est_ns ? task->run_est_ns - task->run_ns : task->run_ns;
+}
+
+#endif /* PP_ACCOUNT_BPF_H */

@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * The active set: how many of the first ranks are in use. It is sized on
+ * events that happen anyway (wakeups, ticks, spills), at most once a period;
+ * no timer runs, so that an idle machine stays idle.
+ */
+#ifndef PP_ACTIVE_BPF_H
+#define PP_ACTIVE_BPF_H
+
+#include "account.bpf.h"
+#include "idle.bpf.h"
+#include "queues.bpf.h"
+
+/* Whoever sizes the active set holds this, and has these to work with: the
+ * verifier follows values on the stack through the loops, one by one. */
+static u32 sizing_lock;
+static struct pp_sizing sizing;
+
+/* A CPU's utilization now, less what is bound to it; sees what that leaves. */
+static __always_inline u32 measure_cpu(const struct pp_cpu *cpu, u64 now, u32 *left)
+{
+	u64 delta = now - cpu->updated_ns, bound_delta = now - cpu->bound_updated_ns;
+	u32 util = cpu->util_fp, bound = cpu->bound_fp;
+
+	if (!cpu->online) {
+		*left = 0;
+		return 0;
+	}
+	if ((s64)delta > 0)
+		util = cpu->running_since_ns ?
+			       pp_util_run(util, delta,
+					   pp_capacity_now(cpu->capacity, cpu->freq)) :
+			       pp_util_decay(util, delta);
+	if (bound && (s64)bound_delta > 0)
+		bound = pp_util_decay(bound, bound_delta);
+	util = pp_util(util);
+	bound = pp_util(bound);
+	*left = cpu->capacity > bound ? cpu->capacity - bound : 1;
+	return util > bound ? util - bound : 0;
+}
+
+/* Fill in @sizing for what runs now. */
+static __always_inline void measure(const struct pp_policy *policy, u64 now)
+{
+	u32 rank;
+
+	__builtin_memset(&sizing, 0, sizeof(sizing));
+	bpf_for(rank, 0, nr_ranks)
+		sizing.demand += measure_cpu(cpu_state(cpu_at(rank)), now,
+					     &rank_capacity[rank % PP_MAX_CPUS]);
+	bpf_for(rank, 0, nr_ranks)
+		pp_size_rank(policy, &sizing, rank, rank_capacity[rank % PP_MAX_CPUS]);
+}
+
+/* Wake idle CPUs of ranks [from, to) to take what waits. */
+static void kick_idle(u32 from, u32 to)
+{
+	u32 rank;
+
+	bpf_for(rank, from, to) {
+		if (claim_rank(rank))
+			scx_bpf_kick_cpu(cpu_at(rank), 0);
+	}
+}
+
+/* Free tasks that run on ranks [from, to) are to leave: end their slices, and
+ * ops.enqueue places them anew. */
+static void evacuate(u32 from, u32 to)
+{
+	u32 rank;
+
+	bpf_for(rank, from, to) {
+		if (!test_idle(rank))
+			scx_bpf_kick_cpu(cpu_at(rank), SCX_KICK_PREEMPT);
+	}
+}
+
+static void set_active(u32 nr)
+{
+	u32 was = active_set.nr;
+
+	active_set.nr = nr;
+	if (nr > was) {
+		count(PP_EV_GROW);
+		kick_idle(was, nr);
+	} else if (nr < was) {
+		count(PP_EV_SHRINK);
+		/* What waits in an LLC that has no active CPU any more is
+		 * taken by the others as they come by; see take_any(). */
+		kick_idle(0, nr);
+	}
+}
+
+/* Size the active set for what runs now; false if another CPU is at it. A
+ * global function: the verifier looks at it once, not at each caller's. */
+__weak bool size_active(u64 now, bool at_once)
+{
+	const struct pp_policy *policy = policy_now();
+	u32 needed;
+
+	if (__sync_val_compare_and_swap(&sizing_lock, 0, 1))
+		return false;
+	measure(policy, now);
+	needed = pp_needed_with_spills(&sizing, active_set.nr, active_set.spills);
+	active_set.spills = 0;
+	active_set.demand = sizing.demand;
+	active_set.room = pp_size_room(&sizing);
+	active_set.ceiling = sizing.ceiling;
+	active_set.updated_ns = now;
+	if (!at_once)
+		needed = pp_next_active(active_set.nr, needed, sizing.ceiling, now,
+					policy->shrink_hold_ns, &active_set.shrink_since_ns);
+	if (needed != active_set.nr)
+		set_active(needed);
+	sizing_lock = 0;
+	return true;
+}
+
+/* Called on events; almost always just the comparison. */
+static __always_inline void size_active_if_due(u64 now)
+{
+	if ((s64)(now - active_set.updated_ns) >= (s64)PP_ACTIVE_PERIOD_NS)
+		size_active(now, false);
+}
+
+/* Another CPU holds the lock for microseconds, with interrupts off. */
+#define SIZE_TRIES 100000
+
+static bool size_active_now(void)
+{
+	u32 try;
+
+	bpf_for(try, 0, SIZE_TRIES) {
+		if (size_active(scx_bpf_now(), true))
+			return true;
+	}
+	return false;
+}
+
+/* Policy slot @slot is in force from now on. */
+static int apply_slot(u32 slot)
+{
+	policy_slot = slot & 1;
+	if (!size_active_now())
+		return -EBUSY;
+	evacuate(active_set.nr, nr_ranks);
+	return active_set.nr;
+}
+
+#endif /* PP_ACTIVE_BPF_H */

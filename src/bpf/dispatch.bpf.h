@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * What a CPU runs next, and when what runs has had its share.
+ */
+#ifndef PP_DISPATCH_BPF_H
+#define PP_DISPATCH_BPF_H
+
+#include "place.bpf.h"
+
+/* Every so many dispatches a CPU looks at the other LLCs' queues first: one
+ * whose CPUs have all left the active set is served by nobody else. */
+#define PP_STEAL_FIRST_EVERY 8
+
+static bool take_from_others(u32 llc)
+{
+	u32 step;
+
+	bpf_for(step, 1, nr_llcs) {
+		u32 other = (llc + step) % nr_llcs;
+
+		if (take_from(other)) {
+			count(PP_EV_STEAL);
+			return true;
+		}
+	}
+	return false;
+}
+
+/* An active CPU: what is bound to it and what its LLC shares, in turn. */
+static bool take_active(s32 cpu, u32 turn)
+{
+	u32 own = cpu_queue(cpu), shared = llc_queue(cpu);
+
+	if (nr_llcs > 1 && turn % PP_STEAL_FIRST_EVERY == 0 && take_from_others(shared))
+		return true;
+	if (turn & 1) {
+		if (take_from(own) || take_from(shared))
+			return true;
+	} else if (take_from(shared) || take_from(own)) {
+		return true;
+	}
+	return nr_llcs > 1 && take_from_others(shared);
+}
+
+/* Whether the work queued for the last active CPU's LLC waits beyond the budget. */
+static __always_inline bool is_overdue(u32 llc)
+{
+	struct pp_queue *queue = queue_of(llc);
+
+	return queue->nr > 0 &&
+	       pp_expected_wait(queue->queued_ns, PP_RUN_CLASSES - 1, 0, nr_servers(llc)) >
+		       policy_now()->latency_budget_ns;
+}
+
+/* A surplus CPU: what is bound to it, and what the active ones cannot do in time. */
+static bool take_surplus(s32 cpu)
+{
+	u32 llc = llc_queue(queueing_cpu(cpu));
+
+	if (take_from(cpu_queue(cpu)))
+		return true;
+	if (rank_of(cpu) >= active_set.ceiling || !is_overdue(llc) || !take_from(llc))
+		return false;
+	__sync_fetch_and_add(&active_set.spills, 1);
+	count(PP_EV_SPILL);
+	return true;
+}
+
+/* Whether the task that @cpu runs may go on there if nobody else wants the CPU. */
+static __always_inline bool may_stay(struct task_struct *prev, s32 cpu)
+{
+	struct pp_task *task;
+
+	if (!(prev->scx.flags & SCX_TASK_QUEUED))
+		return false;
+	if (is_active(cpu) || is_bound(prev))
+		return true;
+	task = task_of(prev);
+	return !task || task->restricted;
+}
+
+static __always_inline void dispatch_cpu(s32 cpu, struct task_struct *prev)
+{
+	struct pp_cpu *state = cpu_state(cpu);
+
+	state->direct_streak = 0;
+	state->dispatches++;
+	if (is_active(cpu) ? take_active(cpu, state->dispatches) : take_surplus(cpu))
+		return;
+	if (prev && may_stay(prev, cpu))
+		scx_bpf_task_set_slice(prev, PP_SLICE_ALONE_NS);
+}
+
+/* More waits for the active CPUs than they can do in time: wake a surplus one. */
+static __always_inline void relieve(s32 cpu)
+{
+	u32 llc = llc_queue(cpu), word_end = active_set.ceiling;
+	s32 rank;
+
+	if (!is_overdue(llc))
+		return;
+	rank = pp_first_in(idle_ranks, NULL, nr_words, active_set.nr, word_end);
+	if (rank >= 0 && claim_rank(rank))
+		scx_bpf_kick_cpu(cpu_at(rank), 0);
+}
+
+/* The tick of a busy CPU. */
+static __always_inline void tick_cpu(struct task_struct *p, s32 cpu, u64 now)
+{
+	struct pp_cpu *state = cpu_state(cpu);
+	struct pp_queue *own = queue_of(cpu_queue(cpu)), *shared = queue_of(llc_queue(cpu));
+	u64 ran;
+
+	/* A CPU that was busy when we were loaded was taken to be idle. */
+	if (test_idle(rank_of(cpu)))
+		set_idle(rank_of(cpu), false);
+	account_run(p, task_of(p), state, now);
+	if (bpf_ksym_exists(scx_bpf_cpuperf_cur))
+		state->freq = scx_bpf_cpuperf_cur(cpu);
+	advance_vtime_floor(own, now);
+	advance_vtime_floor(shared, now);
+	size_active_if_due(now);
+	if (is_active(cpu))
+		relieve(cpu);
+	ran = now - state->stint_start_ns;
+	if (ran >= PP_SLICE_SHARED_NS && pp_slice_over(ran, others_wait(cpu)))
+		scx_bpf_task_set_slice(p, 0);
+}
+
+#endif /* PP_DISPATCH_BPF_H */

@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * What the BPF side and the agent share: constants and structs, nothing else.
+ * Every struct has its size asserted here and, through bindgen, in Rust.
+ */
+#ifndef PP_INTF_H
+#define PP_INTF_H
+
+#ifndef __VMLINUX_H__
+typedef unsigned char u8;
+typedef unsigned short u16;
+typedef unsigned int u32;
+typedef unsigned long long u64;
+typedef int s32;
+typedef long long s64;
+#endif
+
+enum pp_limits {
+	PP_MAX_CPUS = 512,
+	PP_WORD_BITS = 64,
+	PP_RANK_WORDS = PP_MAX_CPUS / PP_WORD_BITS,
+	PP_MAX_LLCS = 64,
+	/* Queue ids, which are the DSQ ids too: one per LLC from 0, one per CPU from here. */
+	PP_CPU_QUEUE_BASE = PP_MAX_CPUS,
+	PP_MAX_QUEUES = PP_CPU_QUEUE_BASE + PP_MAX_CPUS,
+	/* A CPU at full capacity, and the weight of nice 0, on the kernel's scales. */
+	PP_CAPACITY_MAX = 1024,
+	PP_WEIGHT_DEFAULT = 100,
+	/* Queued work is summed by the length of the runs: see policy.h, pp_run_class(). */
+	PP_RUN_CLASSES = 4,
+	/* The ring through which ops.exit wakes the agent. A page: the smallest there is. */
+	PP_EXIT_RING_BYTES = 4096,
+};
+
+enum pp_mode {
+	PP_MODE_SPREAD = 0,
+	PP_MODE_PACKING = 1,
+};
+
+/*
+ * A mode is a row of parameters; no decision asks for the mode by name.
+ * Ranges are checked in policy.rs.
+ */
+struct pp_policy {
+	/* How long a task may wait for a busy active CPU before it spills. */
+	u64 latency_budget_ns;
+	/* A lower need must have held for this long before the active set shrinks. */
+	u64 shrink_hold_ns;
+	/* Which mode this row is, for reports only (enum pp_mode). */
+	u32 mode;
+	/* The active set is sized so that it is no fuller than this; 1..100. */
+	u32 fill_pct;
+	/* Floor and ceiling of the active set, in ranks; 1..nr_ranks. */
+	u32 min_ranks;
+	u32 max_ranks;
+	/* A wakeup goes to a wholly idle core before the sibling of a busy one. */
+	u32 idle_core_first;
+	/* A synchronous wakeup takes the waker's CPU even if another one is idle. */
+	u32 sync_stacks;
+};
+_Static_assert(sizeof(struct pp_policy) == 40, "pp_policy is shared with Rust");
+
+/* What is counted; stats.rs says what each means. */
+enum pp_event {
+	PP_EV_WAKE_IDLE,
+	PP_EV_WAKE_SYNC,
+	PP_EV_QUEUED,
+	PP_EV_BOUND,
+	PP_EV_SPILL,
+	PP_EV_PREEMPT,
+	PP_EV_STEAL,
+	PP_EV_EVACUATE,
+	PP_EV_GROW,
+	PP_EV_SHRINK,
+	PP_NR_EVENTS,
+};
+
+/* A CPU as it was when it last changed its task. Written by BPF, read by anyone. */
+struct pp_cpu {
+	u64 running_since_ns; /* 0: no task of ours runs */
+	u64 updated_ns; /* the time that util_fp stands for */
+	u64 busy_ns; /* ns of tasks run since the scheduler was loaded */
+	u64 bound_updated_ns;
+	u64 stint_start_ns; /* when the running task was put on the CPU */
+	u64 curr_deadline; /* its virtual deadline */
+	u64 curr_run_ns; /* how long it is expected to run in all */
+	u32 util_fp; /* utilization, 1024 << 20 = all of the fastest CPU */
+	u32 bound_fp; /* the part of it that could not run elsewhere */
+	u32 capacity; /* 0..1024, of this CPU at its highest frequency */
+	u32 freq; /* 0..1024, current frequency over the highest */
+	u32 direct_streak; /* tasks put straight into the local DSQ since a dispatch */
+	u32 direct_waiting; /* one of them has not run yet */
+	u32 dispatches;
+	u32 online;
+	u64 events[PP_NR_EVENTS];
+} __attribute__((aligned(64)));
+_Static_assert(sizeof(struct pp_cpu) == 192, "pp_cpu is shared with Rust");
+
+/* The active set as it is now. */
+struct pp_active {
+	u64 updated_ns;
+	u64 shrink_since_ns; /* since when a smaller set would do; 0: it would not */
+	u64 demand; /* summed utilization of tasks that are free to move, 1024 a CPU */
+	u64 room; /* what more the active set takes until it is full, same scale */
+	u32 nr; /* ranks [0, nr) are active */
+	u32 ceiling; /* ranks at and above are never used by tasks free to move */
+	u32 spills; /* since updated_ns */
+	u32 pad;
+};
+_Static_assert(sizeof(struct pp_active) == 48, "pp_active is shared with Rust");
+
+/* What the apply_policy program is called with. */
+struct pp_apply_args {
+	u32 slot; /* which of the two policy slots to use from now on */
+};
+
+#endif /* PP_INTF_H */

@@ -1,0 +1,328 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * scx_powerpack: pack tasks on the fewest CPUs whose capacity carries them.
+ *
+ * The CPUs are ranked once, in the order in which they are to be filled; the
+ * active set is a prefix of that order, sized by measured utilization. Tasks
+ * run on active CPUs, wait for them within a latency budget, and spill beyond
+ * it. The ops below are in the order in which the kernel calls them for a
+ * task; each is a few lines. What they decide is in policy.h, how they do it in
+ * place.bpf.h (wakeups), dispatch.bpf.h (what runs next), active.bpf.h (how
+ * many CPUs). docs/how-it-decides.md tells it in prose.
+ */
+#include "dispatch.bpf.h"
+
+char _license[] SEC("license") = "GPL";
+
+UEI_DEFINE(uei);
+
+/* ops.exit writes here so that the agent sleeps until there is news. */
+struct {
+	__uint(type, BPF_MAP_TYPE_RINGBUF);
+	__uint(max_entries, PP_EXIT_RING_BYTES);
+} exit_ring SEC(".maps");
+
+/* Where may @p run, in rank space? */
+static void refresh_allowed(struct task_struct *p, struct pp_task *task,
+			    const struct cpumask *mask)
+{
+	bool restricted = false;
+	u32 rank;
+
+	for (int word = 0; word < PP_RANK_WORDS; word++)
+		task->allowed[word] = 0;
+	bpf_for(rank, 0, nr_ranks) {
+		if (bpf_cpumask_test_cpu(cpu_at(rank), mask))
+			task->allowed[rank_word(rank)] |= rank_bit(rank);
+		else
+			restricted = true;
+	}
+	task->restricted = restricted;
+}
+
+s32 BPF_STRUCT_OPS_SLEEPABLE(powerpack_init_task, struct task_struct *p,
+			     struct scx_init_task_args *args)
+{
+	struct pp_task *task = bpf_task_storage_get(&tasks, p, NULL, BPF_LOCAL_STORAGE_GET_F_CREATE);
+
+	if (!task)
+		return -ENOMEM;
+	task->fresh = true;
+	task->run_est_ns = PP_RUN_FIRST_NS;
+	task->updated_ns = scx_bpf_now();
+	task->weight = PP_WEIGHT_DEFAULT;
+	/* Looked up once it first runs: p is not in its cgroup yet. */
+	task->cgroup_generation = cgroup_generation - 1;
+	return 0;
+}
+
+void BPF_STRUCT_OPS(powerpack_enable, struct task_struct *p)
+{
+	struct pp_task *task = task_of(p);
+
+	if (!task)
+		return;
+	task->fresh = true;
+	refresh_allowed(p, task, p->cpus_ptr);
+}
+
+void BPF_STRUCT_OPS(powerpack_set_cpumask, struct task_struct *p, const struct cpumask *mask)
+{
+	struct pp_task *task = task_of(p);
+
+	if (task)
+		refresh_allowed(p, task, mask);
+}
+
+void BPF_STRUCT_OPS(powerpack_set_weight, struct task_struct *p, u32 weight)
+{
+	struct pp_task *task = task_of(p);
+
+	if (task)
+		task->cgroup_generation = cgroup_generation - 1;
+}
+
+s32 BPF_STRUCT_OPS(powerpack_select_cpu, struct task_struct *p, s32 prev_cpu, u64 wake_flags)
+{
+	struct pp_task *task = task_of(p);
+	s32 here = bpf_get_smp_processor_id(), cpu;
+
+	if (!task)
+		return prev_cpu;
+	size_active_if_due(scx_bpf_now());
+	if ((wake_flags & SCX_WAKE_SYNC) && policy_now()->sync_stacks && !task->restricted &&
+	    is_active(here) && may_go_direct(here)) {
+		count(PP_EV_WAKE_SYNC);
+		run_on(p, task, here, 0);
+		go_direct(here);
+		return here;
+	}
+	cpu = claim_active(task, prev_cpu);
+	if (cpu >= 0) {
+		count(PP_EV_WAKE_IDLE);
+		run_on(p, task, cpu, 0);
+		return cpu;
+	}
+	return task->restricted ? prev_cpu : queueing_cpu(prev_cpu);
+}
+
+void BPF_STRUCT_OPS(powerpack_enqueue, struct task_struct *p, u64 enq_flags)
+{
+	struct pp_task *task = task_of(p);
+	u64 now = scx_bpf_now();
+
+	if (!task) {
+		scx_bpf_dsq_insert(p, SCX_DSQ_GLOBAL, PP_SLICE_ALONE_NS, enq_flags);
+		return;
+	}
+	leave_queue(task);
+	size_active_if_due(now);
+	if (is_bound(p)) {
+		place_bound(p, task, enq_flags, now);
+	} else if (task->restricted) {
+		count(PP_EV_BOUND);
+		place_restricted(p, task, enq_flags, now);
+	} else {
+		if (enq_flags & SCX_ENQ_LAST)
+			count(PP_EV_EVACUATE);
+		place_free(p, task, enq_flags, now);
+	}
+}
+
+void BPF_STRUCT_OPS(powerpack_dispatch, s32 cpu, struct task_struct *prev)
+{
+	dispatch_cpu(cpu, prev);
+}
+
+void BPF_STRUCT_OPS(powerpack_running, struct task_struct *p)
+{
+	struct pp_task *task = task_of(p);
+	struct pp_cpu *cpu = cpu_state(scx_bpf_task_cpu(p));
+	struct pp_queue *queue;
+	u64 now = scx_bpf_now();
+
+	if (!task)
+		return;
+	update_cpu_util(cpu, now);
+	cpu->running_since_ns = now;
+	cpu->stint_start_ns = now;
+	cpu->direct_waiting = 0;
+	cpu->curr_run_ns = task_run_left(task);
+	cpu->curr_deadline = task_deadline(task);
+	leave_queue(task);
+	queue = queue_of(task->queue);
+	if ((s64)(task->vtime - queue->vtime) > 0)
+		queue->vtime = task->vtime;
+}
+
+void BPF_STRUCT_OPS(powerpack_tick, struct task_struct *p)
+{
+	tick_cpu(p, scx_bpf_task_cpu(p), scx_bpf_now());
+}
+
+void BPF_STRUCT_OPS(powerpack_stopping, struct task_struct *p, bool runnable)
+{
+	struct pp_task *task = task_of(p);
+	struct pp_cpu *cpu = cpu_state(scx_bpf_task_cpu(p));
+
+	account_run(p, task, cpu, scx_bpf_now());
+	cpu->running_since_ns = 0;
+	if (!task)
+		return;
+	if (!runnable)
+		account_sleep(task);
+	if (task->cgroup_generation != cgroup_generation)
+		refresh_weight_now(p, task);
+}
+
+void BPF_STRUCT_OPS(powerpack_update_idle, s32 cpu, bool idle)
+{
+	struct pp_cpu *state = cpu_state(cpu);
+
+	set_idle(rank_of(cpu), idle && state->online);
+	/* A task may have been queued after this CPU looked for one and before
+	 * it could be seen to be idle. With one active CPU the wakeup itself
+	 * reschedules it. */
+	if (idle && active_set.nr > 1 && is_active(cpu) && scx_bpf_dsq_nr_queued(llc_queue(cpu)) > 0)
+		scx_bpf_kick_cpu(cpu, 0);
+}
+
+void BPF_STRUCT_OPS(powerpack_disable, struct task_struct *p)
+{
+	struct pp_task *task = task_of(p);
+
+	if (task)
+		leave_queue(task);
+}
+
+void BPF_STRUCT_OPS(powerpack_exit_task, struct task_struct *p, struct scx_exit_task_args *args)
+{
+	struct pp_task *task = task_of(p);
+
+	if (task)
+		leave_queue(task);
+}
+
+static void note_hotplug(s32 cpu, bool online)
+{
+	struct pp_cpu *state = cpu_state(cpu);
+
+	state->online = online;
+	state->running_since_ns = 0;
+	if (!online)
+		set_idle(rank_of(cpu), false);
+	size_active_now();
+}
+
+void BPF_STRUCT_OPS(powerpack_cpu_online, s32 cpu)
+{
+	note_hotplug(cpu, true);
+}
+
+void BPF_STRUCT_OPS(powerpack_cpu_offline, s32 cpu)
+{
+	struct task_struct *p;
+
+	note_hotplug(cpu, false);
+	/* ops.dispatch is not called on it any more: run here, or be moved by
+	 * the kernel, what would wait for it for ever. */
+	bpf_for_each(scx_dsq, p, cpu_queue(cpu), 0)
+		scx_bpf_dsq_move(BPF_FOR_EACH_ITER, p, SCX_DSQ_LOCAL_ON | cpu, 0);
+}
+
+s32 BPF_STRUCT_OPS_SLEEPABLE(powerpack_cgroup_init, struct cgroup *cgrp,
+			     struct scx_cgroup_init_args *args)
+{
+	struct pp_cgroup *state =
+		bpf_cgrp_storage_get(&cgroups, cgrp, NULL, BPF_LOCAL_STORAGE_GET_F_CREATE);
+
+	if (!state)
+		return -ENOMEM;
+	state->weight = args->weight;
+	return 0;
+}
+
+void BPF_STRUCT_OPS(powerpack_cgroup_set_weight, struct cgroup *cgrp, u32 weight)
+{
+	struct pp_cgroup *state = bpf_cgrp_storage_get(&cgroups, cgrp, NULL, 0);
+
+	if (state)
+		state->weight = weight;
+	__sync_fetch_and_add(&cgroup_generation, 1);
+}
+
+void BPF_STRUCT_OPS(powerpack_cgroup_move, struct task_struct *p, struct cgroup *from,
+		    struct cgroup *to)
+{
+	struct pp_task *task = task_of(p);
+
+	if (task)
+		refresh_weight(p, task, to);
+}
+
+s32 BPF_STRUCT_OPS_SLEEPABLE(powerpack_init)
+{
+	u32 llc, rank;
+	s32 err;
+
+	bpf_for(llc, 0, nr_llcs) {
+		err = scx_bpf_create_dsq(llc, NUMA_NO_NODE);
+		if (err) {
+			scx_bpf_error("cannot create the queue of LLC %u: error %d", llc, err);
+			return err;
+		}
+	}
+	bpf_for(rank, 0, nr_ranks) {
+		err = scx_bpf_create_dsq(cpu_queue(cpu_at(rank)), NUMA_NO_NODE);
+		if (err) {
+			scx_bpf_error("cannot create the queue of CPU %d: error %d", cpu_at(rank),
+				      err);
+			return err;
+		}
+		/* Until its first tick or change of task says otherwise. */
+		if (cpu_state(cpu_at(rank))->online)
+			set_idle(rank, true);
+	}
+	size_active_now();
+	return 0;
+}
+
+void BPF_STRUCT_OPS(powerpack_exit, struct scx_exit_info *ei)
+{
+	u32 news = 1;
+
+	UEI_RECORD(uei, ei);
+	bpf_ringbuf_output(&exit_ring, &news, sizeof(news), BPF_RB_FORCE_WAKEUP);
+}
+
+/* The agent has filled a policy slot: use it. Returns the size of the active set. */
+SEC("syscall")
+int apply_policy(struct pp_apply_args *args)
+{
+	return apply_slot(args->slot);
+}
+
+/* The present on the clock of every other time here, for who reads them. */
+SEC("syscall")
+int sample_now(void *unused)
+{
+	sampled_ns = scx_bpf_now();
+	return 0;
+}
+
+SCX_OPS_DEFINE(powerpack_ops, .init_task = (void *)powerpack_init_task,
+	       .enable = (void *)powerpack_enable, .set_cpumask = (void *)powerpack_set_cpumask,
+	       .set_weight = (void *)powerpack_set_weight,
+	       .select_cpu = (void *)powerpack_select_cpu, .enqueue = (void *)powerpack_enqueue,
+	       .dispatch = (void *)powerpack_dispatch, .running = (void *)powerpack_running,
+	       .tick = (void *)powerpack_tick, .stopping = (void *)powerpack_stopping,
+	       .update_idle = (void *)powerpack_update_idle, .disable = (void *)powerpack_disable,
+	       .exit_task = (void *)powerpack_exit_task,
+	       .cpu_online = (void *)powerpack_cpu_online,
+	       .cpu_offline = (void *)powerpack_cpu_offline,
+	       .cgroup_init = (void *)powerpack_cgroup_init,
+	       .cgroup_set_weight = (void *)powerpack_cgroup_set_weight,
+	       .cgroup_move = (void *)powerpack_cgroup_move, .init = (void *)powerpack_init,
+	       .exit = (void *)powerpack_exit,
+	       /* A task that has waited this long is lost: the kernel takes over. */
+	       .timeout_ms = 20000, .name = "powerpack");

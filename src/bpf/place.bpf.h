@@ -1,0 +1,220 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Where a task runs: the mechanism around the decisions of policy.h.
+ */
+#ifndef PP_PLACE_BPF_H
+#define PP_PLACE_BPF_H
+
+#include "active.bpf.h"
+
+/* Put @p straight into the local DSQ of @cpu; no queue is involved. */
+static __always_inline void run_on(struct task_struct *p, struct pp_task *task, s32 cpu,
+				   u64 enq_flags)
+{
+	join_vtime(task, is_bound(p) ? cpu_queue(cpu) : llc_queue(cpu));
+	scx_bpf_dsq_insert(p, SCX_DSQ_LOCAL_ON | cpu, PP_SLICE_ALONE_NS, enq_flags);
+}
+
+/* Whether a task may pass the queues of busy @cpu: nobody is known to wait
+ * there, and not many have done so in a row. */
+static __always_inline bool may_go_direct(s32 cpu)
+{
+	struct pp_cpu *state = cpu_state(cpu);
+	struct pp_queue *own = queue_of(cpu_queue(cpu)), *shared = queue_of(llc_queue(cpu));
+
+	return !state->direct_waiting && own->nr <= 0 &&
+	       shared->nr <= 0 && state->direct_streak < PP_DIRECT_STREAK_MAX;
+}
+
+static __always_inline void go_direct(s32 cpu)
+{
+	struct pp_cpu *state = cpu_state(cpu);
+
+	state->direct_waiting = 1;
+	state->direct_streak++;
+}
+
+static __always_inline void idle_view(struct pp_idle_view *view, const struct pp_task *task)
+{
+	view->idle = idle_ranks;
+	view->idle_core = smt ? idle_core_ranks : NULL;
+	view->allowed = task->restricted ? task->allowed : NULL;
+	view->nr_words = nr_words;
+}
+
+/* An idle active CPU for the task, claimed; -1 if there is none. */
+static __always_inline s32 claim_active(const struct pp_task *task, s32 prev_cpu)
+{
+	struct pp_idle_view view;
+	s32 rank;
+
+	idle_view(&view, task);
+	rank = pp_pick_idle(policy_now(), &view, rank_of(prev_cpu),
+			    llc_of_queue(llc_queue(prev_cpu)), active_set.nr);
+	return rank >= 0 && claim_rank(rank) ? cpu_at(rank) : -1;
+}
+
+/* An idle surplus CPU for the task, claimed; -1 if there is none. */
+static __always_inline s32 claim_surplus(const struct pp_task *task, u32 ceiling)
+{
+	struct pp_idle_view view;
+	s32 rank;
+
+	idle_view(&view, task);
+	rank = pp_pick_surplus(&view, active_set.nr, ceiling);
+	return rank >= 0 && claim_rank(rank) ? cpu_at(rank) : -1;
+}
+
+/* The active CPU whose queue a task that ran on @cpu waits in. */
+static __always_inline s32 queueing_cpu(s32 cpu)
+{
+	u32 rank = rank_of(cpu), nr = active_set.nr;
+
+	if (rank < nr)
+		return cpu;
+	return cpu_at(nr ? nr - 1 : 0);
+}
+
+/* What is left of the run on @cpu, as far as is known. */
+static __always_inline u64 running_left(const struct pp_cpu *cpu, u64 now)
+{
+	u64 since = cpu->stint_start_ns;
+
+	if (!cpu->running_since_ns)
+		return 0;
+	return pp_run_left(cpu->curr_run_ns, now > since ? now - since : 0);
+}
+
+/* How many active CPUs serve the queue of LLC @llc. */
+static __always_inline u32 nr_servers(u32 llc)
+{
+	struct pp_span span = llc_of_queue(llc);
+	u32 to = span.to < active_set.nr ? span.to : active_set.nr;
+
+	return to > span.from ? to - span.from : 1;
+}
+
+/* Queue @p behind busy @cpu, and take the CPU if it is to go first. */
+static __always_inline void wait_behind(struct task_struct *p, struct pp_task *task, s32 cpu,
+					u32 queue, u64 left_ns, u64 enq_flags)
+{
+	struct pp_cpu *state = cpu_state(cpu);
+	bool waking = enq_flags & SCX_ENQ_WAKEUP;
+
+	insert_queue(p, task, queue, enq_flags);
+	if (waking && pp_should_preempt(task_deadline(task), task_run_left(task),
+					state->curr_deadline, left_ns)) {
+		count(PP_EV_PREEMPT);
+		scx_bpf_kick_cpu(cpu, SCX_KICK_PREEMPT);
+	}
+}
+
+/* Whether @p should wait in the queue of @cpu's LLC. */
+static __always_inline bool should_wait(struct pp_task *task, s32 cpu, u64 left_ns, bool waking)
+{
+	u32 llc = llc_queue(cpu);
+	struct pp_queue *queue = queue_of(llc);
+	struct pp_cpu *state = cpu_state(cpu);
+	u64 wait;
+
+	if (waking && pp_should_preempt(task_deadline(task), task_run_left(task),
+					state->curr_deadline, left_ns))
+		left_ns = 0;
+	wait = pp_expected_wait(queue->queued_ns, pp_run_class(task_run_left(task)), left_ns,
+				nr_servers(llc));
+	return pp_should_wait(policy_now(), wait, task->util_est, pp_util(task->util_fp),
+			      active_set.room);
+}
+
+/* Run @p on a surplus CPU: the one it is on if its slice ended there, else the
+ * nearest idle one. */
+static __always_inline bool spill(struct task_struct *p, struct pp_task *task, s32 here,
+				  u64 enq_flags)
+{
+	u32 rank = rank_of(here);
+	s32 cpu = here;
+
+	if ((enq_flags & SCX_ENQ_WAKEUP) || rank < active_set.nr || rank >= active_set.ceiling) {
+		cpu = claim_surplus(task, active_set.ceiling);
+		if (cpu < 0)
+			return false;
+		scx_bpf_kick_cpu(cpu, 0);
+	}
+	__sync_fetch_and_add(&active_set.spills, 1);
+	count(PP_EV_SPILL);
+	run_on(p, task, cpu, enq_flags);
+	return true;
+}
+
+/* A free task that found no idle CPU, or whose slice has ended. */
+static void place_free(struct task_struct *p, struct pp_task *task, u64 enq_flags, u64 now)
+{
+	s32 here = scx_bpf_task_cpu(p), cpu = queueing_cpu(here), idle;
+	bool waking = enq_flags & SCX_ENQ_WAKEUP;
+	struct pp_cpu *state = cpu_state(cpu);
+	u64 left = running_left(state, now);
+
+	/* On a wakeup ops.select_cpu has looked already. */
+	if (!waking) {
+		idle = claim_active(task, here);
+		if (idle >= 0) {
+			run_on(p, task, idle, enq_flags);
+			scx_bpf_kick_cpu(idle, 0);
+			return;
+		}
+	}
+	join_vtime(task, llc_queue(cpu));
+	if (!should_wait(task, cpu, left, waking) && spill(p, task, here, enq_flags))
+		return;
+	count(PP_EV_QUEUED);
+	wait_behind(p, task, cpu, llc_queue(cpu), left, enq_flags);
+	/* A CPU of the set may have gone idle since it was looked for. */
+	if (active_set.nr > 1 || cpu != here) {
+		idle = claim_active(task, cpu);
+		if (idle >= 0)
+			scx_bpf_kick_cpu(idle, 0);
+	}
+}
+
+/* A task bound to the CPU it is on. */
+static void place_bound(struct task_struct *p, struct pp_task *task, u64 enq_flags, u64 now)
+{
+	s32 cpu = scx_bpf_task_cpu(p);
+	struct pp_cpu *state = cpu_state(cpu);
+	bool waking = enq_flags & SCX_ENQ_WAKEUP;
+
+	/* A CPU that goes offline is not asked for its queues any more. */
+	if (!state->online || (waking && may_go_direct(cpu))) {
+		run_on(p, task, cpu, enq_flags);
+		go_direct(cpu);
+		return;
+	}
+	join_vtime(task, cpu_queue(cpu));
+	wait_behind(p, task, cpu, cpu_queue(cpu), running_left(state, now), enq_flags);
+}
+
+/* A task that may run on some CPUs: an idle one of them, active if possible;
+ * else it waits for the one it was on, or the first. */
+static void place_restricted(struct task_struct *p, struct pp_task *task, u64 enq_flags, u64 now)
+{
+	s32 here = scx_bpf_task_cpu(p), cpu;
+	struct pp_cpu *state;
+
+	cpu = claim_active(task, here);
+	if (cpu < 0)
+		cpu = claim_surplus(task, nr_ranks);
+	if (cpu >= 0) {
+		run_on(p, task, cpu, enq_flags);
+		scx_bpf_kick_cpu(cpu, 0);
+		return;
+	}
+	cpu = bpf_cpumask_test_cpu(here, p->cpus_ptr) ? here :
+							(s32)bpf_cpumask_first(p->cpus_ptr);
+	state = cpu_state(cpu);
+	join_vtime(task, cpu_queue(cpu));
+	wait_behind(p, task, cpu, cpu_queue(cpu), running_left(state, now), enq_flags);
+	if (cpu != here)
+		scx_bpf_kick_cpu(cpu, 0);
+}
+
+#endif /* PP_PLACE_BPF_H */

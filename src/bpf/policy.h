@@ -1,0 +1,286 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Every decision of the scheduler, as pure functions: no kfunc, no map, no
+ * clock. They are compiled for BPF and natively, so that the tests run the
+ * code the kernel runs. docs/how-it-decides.md tells the whole in prose.
+ *
+ * A wakeup asks, in this order:
+ *  1. pp_pick_idle(): is a CPU of the active set idle?
+ *  2. pp_expected_wait(), pp_should_wait(): if not, is the queue of the active
+ *     CPUs served soon enough, and is there capacity for this task?
+ *  3. pp_pick_surplus(): if not, which surplus CPU does it spill to?
+ * What waits is ordered by pp_deadline(); pp_should_preempt() and
+ * pp_slice_over() end the run of what does not. pp_size_rank() and
+ * pp_next_active() size the active set.
+ */
+#ifndef PP_POLICY_H
+#define PP_POLICY_H
+
+#include "signal.h"
+
+#define PP_NS_PER_US 1000ULL
+#define PP_NS_PER_MS (1000 * PP_NS_PER_US)
+
+/* The slice of a task nobody waits behind: long enough to cost nothing. */
+#define PP_SLICE_ALONE_NS (20 * PP_NS_PER_MS)
+/* The same while others wait. Slices end at ticks, 4 ms apart at HZ=250: a
+ * little less than that, so that a run that began at one tick ends at the next. */
+#define PP_SLICE_SHARED_NS (3 * PP_NS_PER_MS)
+/* A task that has slept may be this much behind the others, as a reward. */
+#define PP_LAG_MAX_NS PP_SLICE_ALONE_NS
+/* A run with less than this left is not worth two context switches. */
+#define PP_PREEMPT_LEFT_MIN_NS (1 * PP_NS_PER_MS)
+/* What a task is taken to need before it has run. */
+#define PP_RUN_FIRST_NS (500 * PP_NS_PER_US)
+/* Virtual time never stands still: it passes at least this much slower than
+ * the clock, whoever runs, so that the lightest task is reached within seconds
+ * however heavy the others are. */
+#define PP_VTIME_FLOOR_DIV 16
+/* The active set is sized anew at most this often: a tick at HZ=250. */
+#define PP_ACTIVE_PERIOD_NS (4 * PP_NS_PER_MS)
+/* One spill in a period is an accident, two are evidence that the set is small. */
+#define PP_SPILLS_TO_GROW 2
+/* This many tasks may pass the queues in a row on a busy CPU. */
+#define PP_DIRECT_STREAK_MAX 32
+
+/* Idle CPUs, and who may run where, in rank space: one bit per rank. */
+struct pp_idle_view {
+	const u64 *idle; /* ranks that are idle */
+	const u64 *idle_core; /* ranks whose whole core is idle; NULL without SMT */
+	const u64 *allowed; /* NULL: anywhere */
+	u32 nr_words;
+};
+
+/* Ranks [from, to) as bits of word @word. */
+static inline u64 pp_range_bits(u32 word, u32 from, u32 to)
+{
+	u32 base = word * PP_WORD_BITS;
+	u64 bits = ~0ULL;
+
+	if (from >= base + PP_WORD_BITS || to <= base || from >= to)
+		return 0;
+	if (from > base)
+		bits &= ~0ULL << (from - base);
+	if (to < base + PP_WORD_BITS)
+		bits &= ~0ULL >> (base + PP_WORD_BITS - to);
+	return bits;
+}
+
+/* The lowest rank of [from, to) in @set that the task may use, or -1. */
+static inline s32 pp_first_in(const u64 *set, const u64 *allowed, u32 nr_words, u32 from, u32 to)
+{
+	for (u32 word = from / PP_WORD_BITS; word < nr_words && word < PP_RANK_WORDS; word++) {
+		u64 bits = pp_range_bits(word, from, to);
+
+		bits &= set[word];
+		if (allowed)
+			bits &= allowed[word];
+		if (bits)
+			return word * PP_WORD_BITS + __builtin_ctzll(bits);
+	}
+	return -1;
+}
+
+/* Ranks [from, to) that share a last-level cache. */
+struct pp_span {
+	u32 from, to;
+};
+
+/* In @set: the previous CPU, then one near it in cache, then any, by rank. */
+static inline s32 pp_nearest_in(const struct pp_idle_view *view, const u64 *set, u32 prev,
+				struct pp_span near, u32 nr_active)
+{
+	u32 near_to = near.to < nr_active ? near.to : nr_active;
+	s32 rank = -1;
+
+	if (prev < nr_active)
+		rank = pp_first_in(set, view->allowed, view->nr_words, prev, prev + 1);
+	if (rank < 0)
+		rank = pp_first_in(set, view->allowed, view->nr_words, near.from, near_to);
+	if (rank < 0)
+		rank = pp_first_in(set, view->allowed, view->nr_words, 0, nr_active);
+	return rank;
+}
+
+/* Which idle active CPU takes the task; -1: none. */
+static inline s32 pp_pick_idle(const struct pp_policy *policy, const struct pp_idle_view *view,
+			       u32 prev, struct pp_span near, u32 nr_active)
+{
+	s32 rank = -1;
+
+	if (policy->idle_core_first && view->idle_core)
+		rank = pp_nearest_in(view, view->idle_core, prev, near, nr_active);
+	if (rank < 0)
+		rank = pp_nearest_in(view, view->idle, prev, near, nr_active);
+	return rank;
+}
+
+/* Which idle surplus CPU takes what the active ones cannot: the one nearest to
+ * the active set, which is the next that would join it. Never above the ceiling. */
+static inline s32 pp_pick_surplus(const struct pp_idle_view *view, u32 nr_active, u32 ceiling)
+{
+	return pp_first_in(view->idle, view->allowed, view->nr_words, nr_active, ceiling);
+}
+
+/*
+ * Queued work is summed in classes of run length, because the queue is ordered
+ * by virtual deadline: what needs longer is served later and does not delay
+ * this task. Below 256 us, 1 ms, 4 ms, and the rest.
+ */
+static inline u32 pp_run_class(u64 run_ns)
+{
+	return run_ns < 256 * PP_NS_PER_US ? 0
+	       : run_ns < PP_NS_PER_MS	   ? 1
+	       : run_ns < 4 * PP_NS_PER_MS ? 2
+					   : 3;
+}
+
+/* What is left of a run expected to last @run_ns that began @ran_ns ago; a
+ * task that ran longer than expected is taken to go on to its slice's end. */
+static inline u64 pp_run_left(u64 run_ns, u64 ran_ns)
+{
+	u64 slice_left = ran_ns < PP_SLICE_SHARED_NS ? PP_SLICE_SHARED_NS - ran_ns : 0;
+
+	if (ran_ns < run_ns)
+		return run_ns - ran_ns;
+	return slice_left;
+}
+
+/*
+ * How long a task of class @run_class waits in a queue served by @nr_servers
+ * CPUs: what runs now plus the queued work that goes first, shared among them.
+ */
+static inline u64 pp_expected_wait(const s64 *queued_ns, u32 run_class, u64 running_left_ns,
+				   u32 nr_servers)
+{
+	u64 ahead = 0;
+
+	for (u32 class = 0; class < PP_RUN_CLASSES && class <= run_class; class ++)
+		ahead += queued_ns[class] > 0 ? queued_ns[class] : 0;
+	return running_left_ns + (nr_servers > 1 ? ahead / nr_servers : ahead);
+}
+
+/* Whether the task waits for an active CPU rather than spills: soon enough,
+ * and the capacity that it was remembered to need is there. A task's decayed
+ * utilization is in the demand already, so only the rest is asked for. */
+static inline int pp_should_wait(const struct pp_policy *policy, u64 wait_ns, u32 util_est,
+				 u32 util, u64 room)
+{
+	u32 extra = util_est > util ? util_est - util : 0;
+
+	return wait_ns <= policy->latency_budget_ns && extra <= room;
+}
+
+/* The weight of a task in a cgroup of @cgroup_weight (100 = default); 1..10000. */
+static inline u32 pp_effective_weight(u32 weight, u32 cgroup_weight)
+{
+	u64 product = (u64)weight * cgroup_weight / PP_WEIGHT_DEFAULT;
+
+	return product < 1 ? 1 : product > 10000 ? 10000 : product;
+}
+
+/* Time run, as seen by a task of @weight: nice 0 sees the clock's. */
+static inline u64 pp_vtime_delta(u64 ran_ns, u32 weight)
+{
+	return weight == PP_WEIGHT_DEFAULT ? ran_ns : ran_ns * PP_WEIGHT_DEFAULT / weight;
+}
+
+/* When a task that has used @vtime should be done: EEVDF's virtual deadline,
+ * with the expected run as the request. Hogs ask for a slice at a time. */
+static inline u64 pp_deadline(u64 vtime, u64 run_ns, u32 weight)
+{
+	return vtime + pp_vtime_delta(run_ns < PP_SLICE_ALONE_NS ? run_ns : PP_SLICE_ALONE_NS,
+				      weight);
+}
+
+/* A task's virtual time as it joins a queue at @now: a sleeper comes back no
+ * more than the lag behind, so that it cannot starve the others. */
+static inline u64 pp_vtime_join(u64 vtime, u64 now)
+{
+	u64 least = now - PP_LAG_MAX_NS;
+
+	return (s64)(vtime - least) < 0 ? least : vtime;
+}
+
+/* The least a queue's virtual time may be, @elapsed_ns after it was @then. */
+static inline u64 pp_vtime_floor(u64 then, u64 elapsed_ns)
+{
+	return then + elapsed_ns / PP_VTIME_FLOOR_DIV;
+}
+
+/* Whether a waking task takes the CPU from the running one: it is due earlier,
+ * it is shorter than what is left, and that is worth the switches. */
+static inline int pp_should_preempt(u64 deadline, u64 run_ns, u64 curr_deadline, u64 curr_left_ns)
+{
+	return (s64)(deadline - curr_deadline) < 0 && curr_left_ns >= PP_PREEMPT_LEFT_MIN_NS &&
+	       run_ns < curr_left_ns;
+}
+
+/* Whether the running task has had its share for now; asked at its ticks. */
+static inline int pp_slice_over(u64 ran_ns, int others_wait)
+{
+	return others_wait && ran_ns >= PP_SLICE_SHARED_NS;
+}
+
+/* How large the active set has to be: begin zeroed but for the demand, then
+ * tell every rank in order to pp_size_rank(). */
+struct pp_sizing {
+	u64 demand; /* summed utilization of what is free to move */
+	u64 carried; /* what the needed prefix carries at the fill level */
+	u32 needed; /* the smallest prefix that carries the demand */
+	u32 ceiling; /* the largest one that the policy allows */
+	u32 usable; /* online CPUs seen so far */
+	u32 pad;
+};
+
+/*
+ * Needed is the smallest prefix of the ranks that carries the demand at the
+ * fill level. @capacity is the effective one: what bound tasks take is off
+ * already, and it is 0 only for a CPU that is offline, which neither carries
+ * nor counts.
+ */
+static inline void pp_size_rank(const struct pp_policy *policy, struct pp_sizing *size, u32 rank,
+				u32 capacity)
+{
+	if (!capacity || size->usable >= policy->max_ranks)
+		return;
+	size->usable++;
+	size->ceiling = rank + 1;
+	if (size->usable > policy->min_ranks && size->carried >= size->demand)
+		return;
+	size->carried += (u64)capacity * policy->fill_pct / 100;
+	size->needed = rank + 1;
+}
+
+/* What the needed prefix takes beyond the demand. */
+static inline u64 pp_size_room(const struct pp_sizing *size)
+{
+	return size->carried > size->demand ? size->carried - size->demand : 0;
+}
+
+/* The needed size, with the spills since it was last sized as evidence for one more. */
+static inline u32 pp_needed_with_spills(const struct pp_sizing *size, u32 nr_active, u32 spills)
+{
+	if (spills < PP_SPILLS_TO_GROW || size->needed > nr_active || nr_active >= size->ceiling)
+		return size->needed;
+	return nr_active + 1;
+}
+
+/* The size of the active set from now on: more at once, less only when less
+ * has done for the hold time, so that a bursty load does not flap. */
+static inline u32 pp_next_active(u32 nr_active, u32 needed, u32 ceiling, u64 now_ns, u64 hold_ns,
+				 u64 *shrink_since_ns)
+{
+	if (needed >= nr_active || nr_active > ceiling) {
+		*shrink_since_ns = 0;
+		return needed;
+	}
+	if (!*shrink_since_ns)
+		*shrink_since_ns = now_ns;
+	if (now_ns - *shrink_since_ns < hold_ns)
+		return nr_active;
+	*shrink_since_ns = 0;
+	return needed;
+}
+
+#endif /* PP_POLICY_H */

@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * The utilization average, as PELT's (kernel/sched/pelt.c): geometric, half of
+ * it forgotten every 32 periods of 1024 us. PELT sums whole periods; here the
+ * closed form is used instead, because the length of a run is known when it
+ * ends: after running for dt at capacity c,
+ *
+ *	u' = c - (c - u) * y^dt,	y^32ms = 1/2
+ *
+ * and after not running for dt, u' = u * y^dt. No kfunc, no map: compiled for
+ * BPF and natively.
+ */
+#ifndef PP_SIGNAL_H
+#define PP_SIGNAL_H
+
+#include "intf.h"
+
+enum {
+	/* 1024.0 is 2^30: runs of a microsecond still count, and times a 32-bit
+	 * factor it stays inside 64 bits. */
+	PP_UTIL_SHIFT = 20,
+	/* 2^20 ns = 1.048 ms, PELT's period of 1024 us. */
+	PP_PERIOD_SHIFT = 20,
+	PP_HALF_LIFE_PERIODS = 32,
+	/* After 30 half-lives nothing of 2^30 is left. */
+	PP_FORGOTTEN_PERIODS = 30 * PP_HALF_LIFE_PERIODS,
+};
+
+/* y^n * 2^32 for n = 0..32; the kernel's runnable_avg_yN_inv[] and its end. */
+static const u32 pp_decay_inv[PP_HALF_LIFE_PERIODS + 1] = {
+	0xffffffff, 0xfa83b2da, 0xf5257d14, 0xefe4b99a, 0xeac0c6e6, 0xe5b906e6, 0xe0ccdeeb,
+	0xdbfbb796, 0xd744fcc9, 0xd2a81d91, 0xce248c14, 0xc9b9bd85, 0xc5672a10, 0xc12c4cc9,
+	0xbd08a39e, 0xb8fbaf46, 0xb504f333, 0xb123f581, 0xad583ee9, 0xa9a15ab4, 0xa5fed6a9,
+	0xa2704302, 0x9ef5325f, 0x9b8d39b9, 0x9837f050, 0x94f4efa8, 0x91c3d373, 0x8ea4398a,
+	0x8b95c1e3, 0x88980e80, 0x85aac367, 0x82cd8698, 0x80000000,
+};
+
+/* y^dt * 2^32, linear between periods (the error is below 6e-5). */
+static inline u64 pp_decay_factor(u64 dt_ns)
+{
+	u64 periods = dt_ns >> PP_PERIOD_SHIFT;
+	u64 part = dt_ns & ((1ULL << PP_PERIOD_SHIFT) - 1);
+	u32 step = periods % PP_HALF_LIFE_PERIODS;
+	u64 from, to;
+
+	if (periods >= PP_FORGOTTEN_PERIODS)
+		return 0;
+	from = pp_decay_inv[step];
+	to = pp_decay_inv[step + 1];
+	from -= ((from - to) * part) >> PP_PERIOD_SHIFT;
+	return from >> (periods / PP_HALF_LIFE_PERIODS);
+}
+
+/* Utilization after dt_ns without running. */
+static inline u32 pp_util_decay(u32 util_fp, u64 dt_ns)
+{
+	return dt_ns ? (util_fp * pp_decay_factor(dt_ns)) >> 32 : util_fp;
+}
+
+/* Utilization after running for dt_ns at @capacity (0..1024). */
+static inline u32 pp_util_run(u32 util_fp, u64 dt_ns, u32 capacity)
+{
+	u32 full = capacity << PP_UTIL_SHIFT;
+
+	if (util_fp <= full)
+		return full - pp_util_decay(full - util_fp, dt_ns);
+	return full + pp_util_decay(util_fp - full, dt_ns);
+}
+
+/* From fixed point to 0..1024, rounded. */
+static inline u32 pp_util(u32 util_fp)
+{
+	return (util_fp + (1U << (PP_UTIL_SHIFT - 1))) >> PP_UTIL_SHIFT;
+}
+
+/* The capacity that a CPU of @capacity has at @freq (0..1024, 0 = not told). */
+static inline u32 pp_capacity_now(u32 capacity, u32 freq)
+{
+	return freq ? capacity * freq / PP_CAPACITY_MAX : capacity;
+}
+
+/*
+ * util_est (kernel/sched/fair.c): what a task used when it last went to sleep,
+ * remembered. It follows a rise at once and a fall by a quarter each time, so
+ * that one short run does not make a big task small.
+ */
+static inline u32 pp_util_est(u32 est, u32 util)
+{
+	return util >= est ? util : est - ((est - util) >> 2);
+}
+
+/* The expected length of a run, from wakeup to sleep; same rule, both ways. */
+static inline u64 pp_run_est(u64 est_ns, u64 run_ns)
+{
+	return run_ns >= est_ns ? est_ns + ((run_ns - est_ns) >> 1)
+				: est_ns - ((est_ns - run_ns) >> 2);
+}
+
+#endif /* PP_SIGNAL_H */

@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * All state of the scheduler, and how to reach it: the topology that the agent
+ * fills in before loading, CPUs, queues, tasks, the policy in force.
+ */
+#ifndef PP_STATE_BPF_H
+#define PP_STATE_BPF_H
+
+#include <scx/common.bpf.h>
+#include "intf.h"
+#include "policy.h"
+
+/* Set by the agent before loading; constants to the verifier. */
+const volatile u32 nr_ranks = 1; /* CPUs that can ever be online */
+const volatile u32 nr_words = 1; /* 64-bit words for that many ranks */
+const volatile u32 nr_llcs = 1;
+const volatile bool smt = false;
+const volatile u16 cpu_of_rank[PP_MAX_CPUS];
+const volatile u16 rank_of_cpu[PP_MAX_CPUS];
+const volatile u16 llc_of_rank[PP_MAX_CPUS];
+const volatile struct pp_span llc_span[PP_MAX_LLCS];
+/* The ranks of a core are neighbours: its first one, by rank. */
+const volatile u16 core_of_rank[PP_MAX_CPUS];
+const volatile u32 cores_threads = 1; /* the most SMT siblings a core has */
+
+/* Read by the agent through the mapped .bss, written here. */
+struct pp_cpu cpus[PP_MAX_CPUS];
+struct pp_active active_set;
+u64 sampled_ns;
+
+/* Double-buffered: the agent fills the slot not in use, apply_policy flips. */
+struct pp_policy policies[2];
+u32 policy_slot;
+
+/* Rank space: which CPUs are idle, and whose cores are wholly idle. */
+u64 idle_ranks[PP_RANK_WORDS];
+u64 idle_core_ranks[PP_RANK_WORDS];
+u32 rank_capacity[PP_MAX_CPUS];
+
+/* A queue is a DSQ and what is known of it. */
+struct pp_queue {
+	u64 vtime; /* of its most advanced task that has run */
+	u64 floor_vtime, floor_ns; /* see pp_vtime_floor() */
+	s64 queued_ns[PP_RUN_CLASSES]; /* expected work waiting in it */
+	s32 nr; /* tasks waiting; may be too high for a moment, see queues.bpf.h */
+} __attribute__((aligned(64)));
+
+static struct pp_queue queues[PP_MAX_QUEUES];
+
+/* Bumped when a cgroup's weight changes: tasks look theirs up again. */
+static u32 cgroup_generation;
+
+struct pp_task {
+	u64 vtime; /* on the scale of queue @queue */
+	u64 updated_ns; /* the time that util_fp stands for */
+	u64 run_ns; /* so far in this run, from wakeup to sleep */
+	u64 run_est_ns; /* expected length of a run */
+	u64 queued_ns; /* what it added to queue @queue, 0 once it runs */
+	u64 allowed[PP_RANK_WORDS]; /* rank space; only if restricted */
+	u32 util_fp;
+	u32 util_est; /* 0..1024 */
+	u32 weight; /* of the task and its cgroup, 100 = nice 0 */
+	u32 cgroup_generation;
+	u16 queue;
+	u8 queued_class;
+	bool restricted; /* not allowed everywhere */
+	bool fresh; /* has not joined a queue yet */
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, int);
+	__type(value, struct pp_task);
+} tasks SEC(".maps");
+
+static __always_inline struct pp_task *task_of(struct task_struct *p)
+{
+	return bpf_task_storage_get(&tasks, p, NULL, 0);
+}
+
+/* All array sizes are powers of two and every index is in range by the agent's
+ * checks; the remainder tells the verifier so for the price of an AND. */
+static __always_inline struct pp_cpu *cpu_state(s32 cpu)
+{
+	return &cpus[(u32)cpu % PP_MAX_CPUS];
+}
+
+static __always_inline struct pp_queue *queue_of(u32 id)
+{
+	return &queues[id % PP_MAX_QUEUES];
+}
+
+static __always_inline u32 rank_of(s32 cpu)
+{
+	return rank_of_cpu[(u32)cpu % PP_MAX_CPUS];
+}
+
+static __always_inline s32 cpu_at(u32 rank)
+{
+	return cpu_of_rank[rank % PP_MAX_CPUS];
+}
+
+/* The queue that the active CPUs around @cpu share. */
+static __always_inline u32 llc_queue(s32 cpu)
+{
+	return llc_of_rank[rank_of(cpu) % PP_MAX_CPUS];
+}
+
+static __always_inline struct pp_span llc_of_queue(u32 id)
+{
+	const volatile struct pp_span *span = &llc_span[id % PP_MAX_LLCS];
+
+	return (struct pp_span){ .from = span->from, .to = span->to };
+}
+
+static __always_inline u32 cpu_queue(s32 cpu)
+{
+	return PP_CPU_QUEUE_BASE + cpu;
+}
+
+static __always_inline bool is_active(s32 cpu)
+{
+	return rank_of(cpu) < active_set.nr;
+}
+
+static __always_inline const struct pp_policy *policy_now(void)
+{
+	return &policies[policy_slot & 1];
+}
+
+/* Counted where it happens: the counters of a CPU have one writer. */
+static __always_inline void count(enum pp_event event)
+{
+	cpu_state(bpf_get_smp_processor_id())->events[event]++;
+}
+
+/* Bound to where it is, for now or for good. A BPF program disables migration
+ * of the current task while it runs (one level), which is not the task's own. */
+static __always_inline bool is_bound(const struct task_struct *p)
+{
+	if (p->nr_cpus_allowed == 1)
+		return true;
+	if (!p->migration_disabled)
+		return false;
+	return p->migration_disabled > 1 || p != bpf_get_current_task_btf();
+}
+
+#endif /* PP_STATE_BPF_H */

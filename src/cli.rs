@@ -1,0 +1,93 @@
+//! Every flag and subcommand.
+
+use std::time::Duration;
+
+use clap::{Parser, Subcommand};
+
+/// Pack the work of this machine on the fewest CPUs whose capacity carries it.
+///
+/// Runs until Ctrl-C, then the kernel's own scheduler is back. Change the mode
+/// of the running scheduler from another terminal with `scx_powerpack mode`.
+#[derive(Debug, Parser)]
+#[command(name = "scx_powerpack", disable_version_flag = true)]
+#[command(args_conflicts_with_subcommands = true)]
+pub struct Cli {
+    /// How to place tasks: `packing` (the fewest CPUs that carry the load) or
+    /// `spread` (the idlest CPU)
+    #[arg(long, default_value = "packing")]
+    pub mode: String,
+
+    /// Use at most N cores, the most efficient ones, for all that is free to move
+    #[arg(long, value_name = "N")]
+    pub max_cores: Option<usize>,
+
+    /// Print statistics every SECONDS while running
+    #[arg(long, value_name = "SECONDS", value_parser = seconds)]
+    pub stats: Option<Duration>,
+
+    /// Print the statistics of the running scheduler every SECONDS; load nothing
+    #[arg(long, value_name = "SECONDS", value_parser = seconds)]
+    pub monitor: Option<Duration>,
+
+    /// Describe the statistics and exit
+    #[arg(long)]
+    pub help_stats: bool,
+
+    /// Say more, libbpf's messages included
+    #[arg(short, long)]
+    pub verbose: bool,
+
+    /// Print the version and exit
+    #[arg(short = 'V', long, action = clap::ArgAction::Version)]
+    version: Option<bool>,
+
+    #[command(subcommand)]
+    pub command: Option<Command>,
+}
+
+/// What can be asked of a running scheduler, or without one.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Show the running scheduler's mode, or switch it
+    Mode {
+        /// The mode to switch to: packing or spread
+        mode: Option<String>,
+    },
+    /// Show what the running scheduler does: mode, active set, CPUs, counters
+    Status {
+        /// As one JSON object
+        #[arg(long)]
+        json: bool,
+    },
+    /// Show this machine's CPUs in the order in which they are filled
+    Topology,
+}
+
+/// Parse an interval: seconds, at least 0.1, with a fraction if wanted.
+fn seconds(text: &str) -> Result<Duration, String> {
+    let seconds: f64 = text.parse().map_err(|_| format!("'{text}' is not a number of seconds"))?;
+    if !(0.1..=86400.0).contains(&seconds) {
+        return Err(format!("{seconds} is not between 0.1 and 86400 seconds"));
+    }
+    Ok(Duration::from_secs_f64(seconds))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory;
+
+    /// clap checks the definition for contradictions only when asked to.
+    #[test]
+    fn definition_is_consistent() {
+        Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn an_interval_must_be_sane() {
+        assert_eq!(seconds("0.5").unwrap(), Duration::from_millis(500));
+        for bad in ["0", "-1", "nan", "inf", "x", "1e9"] {
+            assert!(seconds(bad).is_err(), "{bad} was taken");
+        }
+    }
+}

@@ -1,0 +1,82 @@
+//! What this host supports: each reason not to load, as one sentence with the
+//! way out.
+
+use std::fs;
+use std::path::Path;
+
+use anyhow::{Result, bail};
+use scx_utils::compat;
+
+const SCHED_EXT: &str = "/sys/kernel/sched_ext";
+const KERNEL_BTF: &str = "/sys/kernel/btf/vmlinux";
+
+/// Fails with the first reason why a scheduler cannot be loaded here.
+pub fn check_can_load() -> Result<()> {
+    check_root("loading a scheduler")?;
+    if !Path::new(SCHED_EXT).exists() {
+        bail!(
+            "this kernel has no sched_ext: boot Linux 6.12 or later built with CONFIG_SCHED_CLASS_EXT"
+        );
+    }
+    if !Path::new(KERNEL_BTF).exists() {
+        bail!("this kernel has no BTF: boot one built with CONFIG_DEBUG_INFO_BTF");
+    }
+    if let Some(name) = loaded_scheduler() {
+        bail!("another sched_ext scheduler is loaded, {name}: stop it first");
+    }
+    Ok(())
+}
+
+/// Fails for anyone but root.
+pub fn check_root(what: &str) -> Result<()> {
+    // SAFETY: geteuid cannot fail and touches no memory.
+    if unsafe { libc::geteuid() } != 0 {
+        bail!("{what} needs root: run it with sudo");
+    }
+    Ok(())
+}
+
+/// Why the BPF programs did not load, as far as the kernel's BTF tells.
+pub fn explain_load_failure(err: anyhow::Error) -> anyhow::Error {
+    let malformed = compat::malformed_scx_kfuncs();
+    if malformed.is_empty() {
+        return err.context("the kernel refused the scheduler (-v shows its messages)");
+    }
+    old_pahole(&malformed)
+}
+
+fn old_pahole(malformed: &[String]) -> anyhow::Error {
+    anyhow::anyhow!(
+        "this kernel's BTF was made by a pahole older than 1.26, so that no sched_ext scheduler \
+         loads ({} is malformed): boot a kernel built with a newer pahole",
+        malformed[0]
+    )
+}
+
+/// The name of the scheduler that is loaded now, if any.
+pub fn loaded_scheduler() -> Option<String> {
+    let state = fs::read_to_string(format!("{SCHED_EXT}/state")).ok()?;
+    if state.trim() == "disabled" {
+        return None;
+    }
+    let name = fs::read_to_string(format!("{SCHED_EXT}/root/ops")).unwrap_or_default();
+    Some(if name.trim().is_empty() { "of unknown name".into() } else { name.trim().into() })
+}
+
+/// How often a scheduler has been enabled since boot; unchanged by a switch.
+pub fn enable_seq() -> Option<u64> {
+    fs::read_to_string(format!("{SCHED_EXT}/enable_seq")).ok()?.trim().parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The only refusal that no kernel of the VM tests gives.
+    #[test]
+    fn an_old_pahole_is_named_in_one_sentence() {
+        let text = format!("{:#}", old_pahole(&["scx_bpf_kick_cpu".into()]));
+        assert!(text.contains("pahole older than 1.26") && text.contains("scx_bpf_kick_cpu"));
+        assert_eq!(text.lines().count(), 1);
+    }
+}

@@ -1,0 +1,57 @@
+//! scx_powerpack: a sched_ext scheduler that packs tasks on the fewest CPUs
+//! whose capacity carries them. This file parses and dispatches, nothing else.
+
+mod agent;
+mod bpf;
+mod cli;
+mod control;
+mod host;
+mod policy;
+mod report;
+mod scheduler;
+mod stats;
+mod topology;
+
+use std::process::ExitCode;
+
+use anyhow::Result;
+use clap::Parser;
+use simplelog::{ColorChoice, ConfigBuilder, LevelFilter, TermLogger, TerminalMode};
+
+use cli::{Cli, Command};
+
+fn main() -> ExitCode {
+    let cli = Cli::parse();
+    init_logging(cli.verbose);
+    match run(&cli) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(err) => {
+            eprintln!("scx_powerpack: {err:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run(cli: &Cli) -> Result<()> {
+    match &cli.command {
+        Some(Command::Mode { mode }) => report::mode(mode.as_deref()),
+        Some(Command::Status { json }) => report::status(*json),
+        Some(Command::Topology) => report::topology(),
+        None if cli.help_stats => stats::describe(),
+        None if cli.monitor.is_some() => stats::monitor(cli.monitor),
+        None => agent::run(cli),
+    }
+}
+
+/// Logs go to stderr, as the other scx schedulers' do.
+fn init_logging(verbose: bool) {
+    let level = if verbose { LevelFilter::Debug } else { LevelFilter::Info };
+    let config = ConfigBuilder::new()
+        .set_time_level(LevelFilter::Off)
+        .set_target_level(LevelFilter::Off)
+        .set_thread_level(LevelFilter::Off)
+        .set_location_level(LevelFilter::Off)
+        .build();
+    // Fails only if a logger is set already, and then logging works.
+    let _ = TermLogger::init(level, config, TerminalMode::Stderr, ColorChoice::Auto);
+}

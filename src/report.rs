@@ -1,0 +1,122 @@
+//! What the subcommands print.
+
+use anyhow::{Result, bail};
+
+use crate::bpf::intf;
+use crate::control::{Reply, Request, ask};
+use crate::policy::Mode;
+use crate::stats::{CpuStatus, Status};
+use crate::topology::Ranks;
+
+/// Width of a utilization bar, in characters.
+const BAR_WIDTH: usize = 30;
+
+/// `scx_powerpack mode [MODE]`.
+pub fn mode(wanted: Option<&str>) -> Result<()> {
+    let Some(name) = wanted else {
+        println!("{}", ask_status()?.mode);
+        return Ok(());
+    };
+    // A misspelt mode needs no running scheduler to be told.
+    let mode: Mode = name.parse()?;
+    match ask(&Request::SetMode(mode.to_string()))? {
+        Reply::Mode { mode, took_us } => println!("{mode} (switched in {took_us:.0} us)"),
+        other => bail!("unexpected reply {other:?}"),
+    }
+    Ok(())
+}
+
+/// `scx_powerpack status [--json]`.
+pub fn status(json: bool) -> Result<()> {
+    let status = ask_status()?;
+    if json {
+        println!("{}", serde_json::to_string(&status)?);
+    } else {
+        print_status(&status);
+    }
+    Ok(())
+}
+
+fn ask_status() -> Result<Status> {
+    match ask(&Request::Status)? {
+        Reply::Status(status) => Ok(*status),
+        other => bail!("unexpected reply {other:?}"),
+    }
+}
+
+fn print_status(status: &Status) {
+    let counters = &status.counters;
+    println!(
+        "scx_powerpack {}: mode {}, {} of {} CPUs active, at most {} cores, up {:.0} s",
+        status.version,
+        status.mode,
+        counters.active_cpus,
+        status.cpus.len(),
+        status.max_cores,
+        status.uptime_s
+    );
+    println!("\nrank  cpu  state     util  non-idle over the last {:.1} s", status.interval_s);
+    for cpu in &status.cpus {
+        println!(
+            "{:>4} {:>4}  {:<8} {:>5}  {:>5.1} % {}",
+            cpu.rank,
+            cpu.cpu,
+            state(cpu),
+            cpu.util,
+            cpu.non_idle_pct,
+            bar(cpu.non_idle_pct)
+        );
+    }
+    println!(
+        "\nwoken on idle {}, with the waker {}; queued {}, bound {}, spilled {}, preempted {}, \
+         stolen {}, evacuated {}; active set grew {} and shrank {} times",
+        counters.wake_idle,
+        counters.wake_sync,
+        counters.queued,
+        counters.bound,
+        counters.spill,
+        counters.preempt,
+        counters.steal,
+        counters.evacuate,
+        counters.grow,
+        counters.shrink
+    );
+}
+
+fn state(cpu: &CpuStatus) -> &'static str {
+    match (cpu.online, cpu.active) {
+        (false, _) => "offline",
+        (true, true) => "active",
+        (true, false) => "surplus",
+    }
+}
+
+fn bar(pct: f64) -> String {
+    let full = (pct / 100.0 * BAR_WIDTH as f64).round() as usize;
+    "█".repeat(full.min(BAR_WIDTH))
+}
+
+/// `scx_powerpack topology`.
+pub fn topology() -> Result<()> {
+    let ranks = Ranks::read()?;
+    println!(
+        "{} CPUs, {} cores online, {} LLCs; filled in this order:\n",
+        ranks.cpus().len(),
+        ranks.nr_cores(),
+        ranks.llcs().len()
+    );
+    println!("rank  cpu  core  LLC  package  node  capacity of {}", intf::pp_limits_PP_CAPACITY_MAX);
+    for (rank, cpu) in ranks.cpus().iter().enumerate() {
+        println!(
+            "{rank:>4} {:>4} {:>5} {:>4} {:>8} {:>5}  {:>8}{}",
+            cpu.cpu,
+            cpu.core,
+            cpu.llc,
+            cpu.package,
+            cpu.node,
+            cpu.capacity,
+            if cpu.online { "" } else { "  offline" }
+        );
+    }
+    Ok(())
+}

@@ -1,0 +1,216 @@
+//! The only file that touches the BPF skeleton: load, attach, apply a policy,
+//! read, detach.
+
+use std::mem::MaybeUninit;
+use std::os::fd::{AsFd, OwnedFd};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, anyhow};
+use libbpf_rs::{Link, OpenObject, PrintLevel, ProgramInput};
+use log::debug;
+use scx_utils::{compat, scx_ops_attach, scx_ops_load, scx_ops_open};
+
+use crate::bpf::{BpfSkel, BpfSkelBuilder, OpenBpfSkel, intf};
+use crate::host;
+use crate::policy::Policy;
+use crate::topology::Ranks;
+
+/// The loaded and attached scheduler; dropping it detaches.
+pub struct Scheduler<'a> {
+    skel: BpfSkel<'a>,
+    link: Option<Link>,
+    slot: u32,
+}
+
+/// What a policy switch did.
+#[derive(Clone, Copy, Debug)]
+pub struct Applied {
+    /// From the write to the BPF program's return.
+    pub took: Duration,
+    /// The size of the active set now.
+    pub active: u32,
+}
+
+/// All that the BPF side tells, at one instant.
+pub struct Snapshot {
+    /// The instant, on the clock of all other times (ns).
+    pub now_ns: u64,
+    pub active: intf::pp_active,
+    /// By CPU number.
+    pub cpus: Vec<intf::pp_cpu>,
+}
+
+/// Why the kernel ended the scheduler.
+#[derive(Debug)]
+pub struct KernelExit {
+    pub reason: String,
+    /// The kernel asks for a clean restart (CPU hotplug while loading).
+    pub restart: bool,
+}
+
+impl<'a> Scheduler<'a> {
+    /// Loads and attaches. On any error nothing is left attached.
+    pub fn start(
+        ranks: &Ranks,
+        policy: Policy,
+        verbose: bool,
+        object: &'a mut MaybeUninit<OpenObject>,
+    ) -> Result<Self> {
+        quiet_libbpf(verbose);
+        scx_utils::try_set_rlimit_infinity();
+        let builder = BpfSkelBuilder::default();
+        let mut skel = scx_ops_open!(builder, object, powerpack_ops, None)?;
+        configure(&mut skel, ranks, policy)?;
+        let mut skel =
+            scx_ops_load!(skel, powerpack_ops, uei).map_err(host::explain_load_failure)?;
+        let link = scx_ops_attach!(skel, powerpack_ops).map_err(explain_attach_failure)?;
+        Ok(Scheduler { skel, link: Some(link), slot: 0 })
+    }
+
+    /// Puts `policy` in force: one write and one BPF call, nothing is detached.
+    pub fn apply(&mut self, policy: Policy, ranks: &Ranks) -> Result<Applied> {
+        let begin = Instant::now();
+        let slot = self.slot ^ 1;
+        let bss = self.skel.maps.bss_data.as_mut().context("no .bss")?;
+        store(&mut bss.policies[slot as usize], policy.to_bpf(ranks));
+        let mut args = intf::pp_apply_args { slot };
+        // SAFETY: plain old data of that size, alive until the call returns.
+        let bytes = unsafe {
+            std::slice::from_raw_parts_mut((&raw mut args).cast::<u8>(), size_of_val(&args))
+        };
+        let input = ProgramInput { context_in: Some(bytes), ..Default::default() };
+        let out = self.skel.progs.apply_policy.test_run(input).context("cannot switch")?;
+        self.slot = slot;
+        Ok(Applied { took: begin.elapsed(), active: out.return_value })
+    }
+
+    /// Reads all CPUs and the active set.
+    pub fn snapshot(&self, ranks: &Ranks) -> Result<Snapshot> {
+        self.skel.progs.sample_now.test_run(ProgramInput::default()).context("cannot sample")?;
+        let bss = self.skel.maps.bss_data.as_ref().context("no .bss")?;
+        let last = ranks.cpus().iter().map(|cpu| cpu.cpu).max().unwrap_or(0);
+        Ok(Snapshot {
+            now_ns: load(&bss.sampled_ns),
+            active: load(&bss.active_set),
+            cpus: bss.cpus[..=last].iter().map(load).collect(),
+        })
+    }
+
+    /// A descriptor that becomes readable when the kernel ends the scheduler.
+    pub fn exit_fd(&self) -> Result<OwnedFd> {
+        Ok(self.skel.maps.exit_ring.as_fd().try_clone_to_owned()?)
+    }
+
+    /// Detaches, and tells why the kernel had ended the scheduler, if it had.
+    pub fn stop(mut self) -> Option<KernelExit> {
+        let ended = self.kernel_exit();
+        drop(self.link.take());
+        ended.or_else(|| self.kernel_exit())
+    }
+
+    fn kernel_exit(&self) -> Option<KernelExit> {
+        let data = self.skel.maps.data_data.as_ref()?;
+        let uei = &data.uei;
+        // SAFETY: written by the kernel once, `kind` last.
+        let kind = unsafe { std::ptr::read_volatile(&raw const uei.kind) };
+        // Detaching by ourselves is SCX_EXIT_UNREG; below it nothing happened.
+        if kind <= scx_utils::ScxExitKind::Unreg as i32 {
+            return None;
+        }
+        let reason = match (text(&uei.reason), text(&uei.msg)) {
+            (reason, msg) if msg.is_empty() => reason,
+            (reason, msg) => format!("{reason} ({msg})"),
+        };
+        let restart = uei.exit_code as u64 & *scx_utils::SCX_ECODE_ACT_RESTART != 0;
+        Some(KernelExit { reason, restart: restart && kind < FIRST_ERROR_KIND })
+    }
+}
+
+/// enum scx_exit_kind: from here on the kinds are errors.
+const FIRST_ERROR_KIND: i32 = scx_utils::ScxExitKind::Error as i32;
+
+/// A C string in a fixed array, on one line.
+fn text(chars: &[std::ffi::c_char]) -> String {
+    let bytes: Vec<u8> = chars.iter().take_while(|&&c| c != 0).map(|&c| c as u8).collect();
+    String::from_utf8_lossy(&bytes).trim().replace('\n', " ")
+}
+
+/// libbpf explains failures at length; the user asked for that only with -v.
+fn quiet_libbpf(verbose: bool) {
+    fn log(_: PrintLevel, message: String) {
+        debug!("{}", message.trim_end());
+    }
+    libbpf_rs::set_print(verbose.then_some((PrintLevel::Debug, log)));
+}
+
+fn configure(skel: &mut OpenBpfSkel<'_>, ranks: &Ranks, policy: Policy) -> Result<()> {
+    let ops = skel.struct_ops.powerpack_ops_mut();
+    ops.flags = *compat::SCX_OPS_ENQ_LAST | *compat::SCX_OPS_ENQ_MIGRATION_DISABLED;
+    // Kernels without cgroup scheduling of ours have no such callbacks.
+    if !compat::struct_has_field("sched_ext_ops", "cgroup_init").unwrap_or(false) {
+        ops.cgroup_init = std::ptr::null_mut();
+        ops.cgroup_set_weight = std::ptr::null_mut();
+        ops.cgroup_move = std::ptr::null_mut();
+    }
+    write_topology(skel, ranks)?;
+    let bss = skel.maps.bss_data.as_mut().context("no .bss")?;
+    store(&mut bss.policies[0], policy.to_bpf(ranks));
+    for cpu in ranks.cpus() {
+        let state = &mut bss.cpus[cpu.cpu];
+        state.capacity = cpu.capacity as u32;
+        state.online = cpu.online.into();
+    }
+    Ok(())
+}
+
+fn write_topology(skel: &mut OpenBpfSkel<'_>, ranks: &Ranks) -> Result<()> {
+    let rodata = skel.maps.rodata_data.as_mut().context("no .rodata")?;
+    let llcs = ranks.llcs();
+    let cores = ranks.core_of_rank();
+    rodata.nr_ranks = ranks.cpus().len() as u32;
+    rodata.nr_words = ranks.cpus().len().div_ceil(intf::pp_limits_PP_WORD_BITS as usize) as u32;
+    rodata.nr_llcs = llcs.len() as u32;
+    rodata.cores_threads = ranks.threads_per_core() as u32;
+    rodata.smt = ranks.threads_per_core() > 1;
+    for (rank, cpu) in ranks.cpus().iter().enumerate() {
+        rodata.cpu_of_rank[rank] = cpu.cpu as u16;
+        rodata.rank_of_cpu[cpu.cpu] = rank as u16;
+        rodata.core_of_rank[rank] = cores[rank] as u16;
+    }
+    for (llc, &(from, to)) in llcs.iter().enumerate() {
+        rodata.llc_span[llc].from = from as u32;
+        rodata.llc_span[llc].to = to as u32;
+        rodata.llc_of_rank[from..to].fill(llc as u16);
+    }
+    Ok(())
+}
+
+fn explain_attach_failure(err: anyhow::Error) -> anyhow::Error {
+    match host::loaded_scheduler() {
+        Some(name) => anyhow!("another sched_ext scheduler was loaded meanwhile, {name}"),
+        None => err.context("the kernel refused to attach the scheduler"),
+    }
+}
+
+/// Reads what BPF writes meanwhile: each field is a word, and a torn snapshot is
+/// only off by an event. The skeleton has types of its own for the structs of
+/// intf.h, of the same layout.
+fn load<From: Copy, To: Copy>(from: &From) -> To {
+    const { assert!(size_of::<From>() == size_of::<To>()) };
+    // SAFETY: same size, both are plain integers in the same C struct.
+    unsafe { std::ptr::read_volatile((&raw const *from).cast()) }
+}
+
+/// The other direction.
+fn store<To: Copy, From: Copy>(to: &mut To, from: From) {
+    const { assert!(size_of::<From>() == size_of::<To>()) };
+    // SAFETY: as in load().
+    unsafe { std::ptr::write_volatile((&raw mut *to).cast(), from) }
+}
+
+/// Sizes that C asserts too: what one side means the other reads.
+const _: () = {
+    assert!(size_of::<intf::pp_policy>() == 40);
+    assert!(size_of::<intf::pp_cpu>() == 192);
+    assert!(size_of::<intf::pp_active>() == 48);
+};

@@ -1,0 +1,272 @@
+//! What is told of a running scheduler: the status, and the same over scx_stats.
+
+use std::time::Duration;
+
+use anyhow::Result;
+use scx_stats::prelude::*;
+use scx_stats_derive::Stats;
+use serde::{Deserialize, Serialize};
+
+use crate::bpf::intf;
+use crate::policy::Policy;
+use crate::scheduler::Snapshot;
+use crate::topology::Ranks;
+
+/// One CPU, as `status` shows it.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct CpuStatus {
+    pub cpu: usize,
+    pub rank: usize,
+    pub active: bool,
+    pub online: bool,
+    pub capacity: u32,
+    /// Utilization now, 0..1024.
+    pub util: u32,
+    /// Share of the time since the last call in which it ran a task (%).
+    pub non_idle_pct: f64,
+}
+
+/// What happened, summed over the CPUs, since the scheduler was loaded.
+#[derive(Clone, Debug, Default, Serialize, Deserialize, Stats)]
+#[stat(top)]
+pub struct Counters {
+    #[stat(desc = "CPUs in the active set")]
+    pub active_cpus: u64,
+    #[stat(desc = "Capacity that tasks free to move use (1024 = one CPU)")]
+    pub demand: u64,
+    #[stat(desc = "Wakeups put on an idle active CPU")]
+    pub wake_idle: u64,
+    #[stat(desc = "Synchronous wakeups put on the waker's CPU")]
+    pub wake_sync: u64,
+    #[stat(desc = "Times a task waited in the queue of the active CPUs")]
+    pub queued: u64,
+    #[stat(desc = "Times a task was placed by its affinity")]
+    pub bound: u64,
+    #[stat(desc = "Times a task ran on a surplus CPU because the active ones were full")]
+    pub spill: u64,
+    #[stat(desc = "Running tasks preempted by a shorter one that was due earlier")]
+    pub preempt: u64,
+    #[stat(desc = "Tasks taken from the queue of another LLC")]
+    pub steal: u64,
+    #[stat(desc = "Running tasks sent back from a surplus CPU")]
+    pub evacuate: u64,
+    #[stat(desc = "Times the active set grew")]
+    pub grow: u64,
+    #[stat(desc = "Times the active set shrank")]
+    pub shrink: u64,
+}
+
+/// All that `scx_powerpack status` tells.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Status {
+    pub version: String,
+    pub mode: String,
+    pub max_cores: usize,
+    /// CPU numbers in rank order.
+    pub ranks: Vec<usize>,
+    /// Since the scheduler was loaded (s).
+    pub uptime_s: f64,
+    /// Since the last call, the time that `non_idle_pct` is of (s).
+    pub interval_s: f64,
+    pub enable_seq: Option<u64>,
+    pub cpus: Vec<CpuStatus>,
+    pub counters: Counters,
+}
+
+impl Counters {
+    /// Sums the events of all CPUs.
+    pub fn of(snapshot: &Snapshot) -> Self {
+        let sum = |event: intf::pp_event| -> u64 {
+            snapshot.cpus.iter().map(|cpu| cpu.events[event as usize]).sum()
+        };
+        Counters {
+            active_cpus: snapshot.active.nr.into(),
+            demand: snapshot.active.demand,
+            wake_idle: sum(intf::pp_event_PP_EV_WAKE_IDLE),
+            wake_sync: sum(intf::pp_event_PP_EV_WAKE_SYNC),
+            queued: sum(intf::pp_event_PP_EV_QUEUED),
+            bound: sum(intf::pp_event_PP_EV_BOUND),
+            spill: sum(intf::pp_event_PP_EV_SPILL),
+            preempt: sum(intf::pp_event_PP_EV_PREEMPT),
+            steal: sum(intf::pp_event_PP_EV_STEAL),
+            evacuate: sum(intf::pp_event_PP_EV_EVACUATE),
+            grow: sum(intf::pp_event_PP_EV_GROW),
+            shrink: sum(intf::pp_event_PP_EV_SHRINK),
+        }
+    }
+
+    /// What happened since `earlier`; sizes stay as they are now.
+    fn since(&self, earlier: &Self) -> Self {
+        Counters {
+            active_cpus: self.active_cpus,
+            demand: self.demand,
+            wake_idle: self.wake_idle - earlier.wake_idle,
+            wake_sync: self.wake_sync - earlier.wake_sync,
+            queued: self.queued - earlier.queued,
+            bound: self.bound - earlier.bound,
+            spill: self.spill - earlier.spill,
+            preempt: self.preempt - earlier.preempt,
+            steal: self.steal - earlier.steal,
+            evacuate: self.evacuate - earlier.evacuate,
+            grow: self.grow - earlier.grow,
+            shrink: self.shrink - earlier.shrink,
+        }
+    }
+
+    fn print(&self) -> Result<()> {
+        println!(
+            "active {:>3}  demand {:>6.1}%  idle {:<6} sync {:<6} queued {:<6} spill {:<4} \
+             preempt {:<4} steal {:<4} grow {:<3} shrink {:<3}",
+            self.active_cpus,
+            self.demand as f64 / intf::pp_limits_PP_CAPACITY_MAX as f64 * 100.0,
+            self.wake_idle,
+            self.wake_sync,
+            self.queued,
+            self.spill,
+            self.preempt,
+            self.steal,
+            self.grow,
+            self.shrink
+        );
+        Ok(())
+    }
+}
+
+/// Turns snapshots into statuses; remembers the last one for `non_idle_pct`.
+pub struct StatusClock {
+    started_ns: u64,
+    last: Snapshot,
+}
+
+impl StatusClock {
+    /// The scheduler has just been loaded.
+    pub fn new(snapshot: Snapshot) -> Self {
+        StatusClock { started_ns: snapshot.now_ns, last: snapshot }
+    }
+
+    /// The status at `now`, over the time since the last call.
+    pub fn status(
+        &mut self,
+        now: Snapshot,
+        ranks: &Ranks,
+        policy: Policy,
+        enable_seq: Option<u64>,
+    ) -> Status {
+        let interval_ns = now.now_ns.saturating_sub(self.last.now_ns);
+        let cpus = ranks.cpus().iter().enumerate();
+        let status = Status {
+            version: env!("CARGO_PKG_VERSION").into(),
+            mode: policy.mode.to_string(),
+            max_cores: policy.max_cores.unwrap_or(ranks.nr_cores()),
+            ranks: ranks.cpus().iter().map(|cpu| cpu.cpu).collect(),
+            uptime_s: seconds(now.now_ns.saturating_sub(self.started_ns)),
+            interval_s: seconds(interval_ns),
+            enable_seq,
+            cpus: cpus
+                .map(|(rank, cpu)| {
+                    let (was, is) = (&self.last.cpus[cpu.cpu], &now.cpus[cpu.cpu]);
+                    let busy = busy_ns(is, now.now_ns).saturating_sub(busy_ns(was, self.last.now_ns));
+                    cpu_status(cpu.cpu, rank, is, now.active.nr, share_pct(busy, interval_ns))
+                })
+                .collect(),
+            counters: Counters::of(&now),
+        };
+        self.last = now;
+        status
+    }
+}
+
+fn seconds(ns: u64) -> f64 {
+    ns as f64 / 1e9
+}
+
+fn share_pct(part: u64, whole: u64) -> f64 {
+    if whole == 0 { 0.0 } else { (part as f64 / whole as f64 * 100.0).min(100.0) }
+}
+
+/// Time run until `now_ns`, with what is running.
+fn busy_ns(cpu: &intf::pp_cpu, now_ns: u64) -> u64 {
+    let running = if cpu.running_since_ns == 0 {
+        0
+    } else {
+        now_ns.saturating_sub(cpu.running_since_ns)
+    };
+    cpu.busy_ns + running
+}
+
+fn cpu_status(
+    cpu: usize,
+    rank: usize,
+    state: &intf::pp_cpu,
+    nr_active: u32,
+    non_idle_pct: f64,
+) -> CpuStatus {
+    CpuStatus {
+        cpu,
+        rank,
+        active: rank < nr_active as usize,
+        online: state.online != 0,
+        capacity: state.capacity,
+        util: state.util_fp >> 20,
+        non_idle_pct,
+    }
+}
+
+/// The scx_stats server's description of what it serves.
+pub fn server_data() -> StatsServerData<(), Counters> {
+    let open: Box<dyn StatsOpener<(), Counters>> = Box::new(|(request, response)| {
+        request.send(())?;
+        let mut last = response.recv()?;
+        let read: Box<dyn StatsReader<(), Counters>> =
+            Box::new(move |_args, (request, response)| {
+                request.send(())?;
+                let now = response.recv()?;
+                let delta = now.since(&last);
+                last = now;
+                delta.to_json()
+            });
+        Ok(read)
+    });
+    StatsServerData::new()
+        .add_meta(Counters::meta())
+        .add_ops("top", StatsOps { open, close: None })
+}
+
+/// `--help-stats`.
+pub fn describe() -> Result<()> {
+    server_data().describe_meta(&mut std::io::stdout(), None)
+}
+
+/// `--monitor` and `--stats`: print what happened in each interval, until the
+/// process ends.
+pub fn monitor(interval: Option<Duration>) -> Result<()> {
+    let Some(interval) = interval else { return Ok(()) };
+    scx_utils::monitor_stats::<Counters>(&[], interval, || false, |counters| counters.print())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A counter that BPF writes and nobody sums would be lost in silence.
+    #[test]
+    fn every_event_is_reported() {
+        let mut cpu: intf::pp_cpu = unsafe { std::mem::zeroed() };
+        cpu.events = std::array::from_fn(|event| 1 << event);
+        let snapshot = Snapshot { now_ns: 0, active: unsafe { std::mem::zeroed() }, cpus: vec![cpu] };
+        let json = serde_json::to_value(Counters::of(&snapshot)).unwrap();
+        let sum: u64 = json.as_object().unwrap().values().map(|v| v.as_u64().unwrap()).sum();
+        assert_eq!(sum, (1 << intf::pp_event_PP_NR_EVENTS) - 1);
+    }
+
+    #[test]
+    fn what_runs_now_counts_as_busy() {
+        let mut cpu: intf::pp_cpu = unsafe { std::mem::zeroed() };
+        cpu.busy_ns = 5;
+        assert_eq!(busy_ns(&cpu, 100), 5);
+        cpu.running_since_ns = 90;
+        assert_eq!(busy_ns(&cpu, 100), 15);
+        assert_eq!(share_pct(1, 0), 0.0);
+        assert_eq!(share_pct(1, 4), 25.0);
+    }
+}

@@ -1,0 +1,278 @@
+//! The machine as sysfs tells it (through scx_utils), and the ranks: the order
+//! in which its CPUs are filled.
+
+use std::fs;
+use std::panic::catch_unwind;
+
+use anyhow::{Context, Result, anyhow, bail};
+use scx_utils::Topology;
+use scx_utils::compat::ROOT_PREFIX;
+
+use crate::bpf::intf;
+
+/// A CPU and where it is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RankedCpu {
+    /// The kernel's number.
+    pub cpu: usize,
+    pub core: usize,
+    pub llc: usize,
+    pub package: usize,
+    pub node: usize,
+    /// 1..=1024, of the fastest CPU.
+    pub capacity: usize,
+    /// Was online when the topology was read.
+    pub online: bool,
+}
+
+/// All CPUs that can ever be online, in the order in which they are filled.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Ranks {
+    cpus: Vec<RankedCpu>,
+}
+
+impl Ranks {
+    /// Reads the topology and ranks it. `SCX_SYSFS_PREFIX` makes it read a
+    /// recorded tree. Fails when sysfs cannot be read or the machine is too large.
+    pub fn read() -> Result<Self> {
+        let possible = read_possible()?;
+        let topology = read_topology()?;
+        let mut cpus: Vec<RankedCpu> = topology
+            .all_cpus
+            .values()
+            .map(|cpu| RankedCpu {
+                cpu: cpu.id,
+                core: cpu.core_id,
+                llc: cpu.llc_id,
+                package: cpu.package_id,
+                node: cpu.node_id,
+                capacity: cpu.cpu_capacity.clamp(1, intf::pp_limits_PP_CAPACITY_MAX as usize),
+                online: true,
+            })
+            .collect();
+        order(&mut cpus);
+        append_offline(&mut cpus, &possible);
+        Self::checked(cpus)
+    }
+
+    fn checked(cpus: Vec<RankedCpu>) -> Result<Self> {
+        let max = intf::pp_limits_PP_MAX_CPUS as usize;
+        let ranks = Ranks { cpus };
+        if ranks.cpus.len() > max || ranks.cpus.iter().any(|cpu| cpu.cpu >= max) {
+            bail!("this machine has more than the {max} CPUs that scx_powerpack can handle");
+        }
+        if ranks.llcs().len() > intf::pp_limits_PP_MAX_LLCS as usize {
+            bail!(
+                "this machine has more than the {} last-level caches that scx_powerpack can handle",
+                intf::pp_limits_PP_MAX_LLCS
+            );
+        }
+        Ok(ranks)
+    }
+
+    /// The CPUs, rank 0 first.
+    pub fn cpus(&self) -> &[RankedCpu] {
+        &self.cpus
+    }
+
+    /// Number of cores that were online.
+    pub fn nr_cores(&self) -> usize {
+        self.core_starts().len()
+    }
+
+    /// How many ranks the first `cores` cores have.
+    pub fn ranks_in_cores(&self, cores: usize) -> usize {
+        let online = self.cpus.iter().filter(|cpu| cpu.online).count();
+        self.core_starts().get(cores).copied().unwrap_or(online)
+    }
+
+    /// The ranks at which the online cores begin.
+    fn core_starts(&self) -> Vec<usize> {
+        let online = self.cpus.iter().enumerate().filter(|(_, cpu)| cpu.online);
+        let mut starts = Vec::new();
+        let mut last = None;
+        for (rank, cpu) in online {
+            if last != Some((cpu.package, cpu.core)) {
+                starts.push(rank);
+                last = Some((cpu.package, cpu.core));
+            }
+        }
+        starts
+    }
+
+    /// The rank of the first CPU of each rank's core.
+    pub fn core_of_rank(&self) -> Vec<usize> {
+        let starts = self.core_starts();
+        (0..self.cpus.len())
+            .map(|rank| {
+                if !self.cpus[rank].online {
+                    return rank;
+                }
+                starts[starts.partition_point(|&start| start <= rank) - 1]
+            })
+            .collect()
+    }
+
+    /// The most SMT siblings that a core has.
+    pub fn threads_per_core(&self) -> usize {
+        let cores = self.core_of_rank();
+        (0..cores.len()).map(|rank| rank - cores[rank] + 1).max().unwrap_or(1)
+    }
+
+    /// The LLCs as half-open spans of ranks, in rank order.
+    pub fn llcs(&self) -> Vec<(usize, usize)> {
+        let mut spans: Vec<(usize, usize)> = Vec::new();
+        let mut last = None;
+        for (rank, cpu) in self.cpus.iter().enumerate() {
+            match spans.last_mut() {
+                Some(span) if last == Some(cpu.llc) => span.1 = rank + 1,
+                _ => spans.push((rank, rank + 1)),
+            }
+            last = Some(cpu.llc);
+        }
+        spans
+    }
+}
+
+/// Most efficient perf domain first: smaller CPUs do the same work with less
+/// energy. Within it fill a node, a package and an LLC before the next, and a
+/// core before the next; the number decides between equals, so that CPU 0,
+/// which takes most interrupts anyway, comes first.
+fn order(cpus: &mut [RankedCpu]) {
+    let mut capacities: Vec<usize> = cpus.iter().map(|cpu| cpu.capacity).collect();
+    capacities.sort_unstable();
+    cpus.sort_by_key(|cpu| {
+        let kind = kind_of(cpu.capacity, &capacities);
+        (kind, cpu.node, cpu.package, cpu.llc, cpu.core, cpu.cpu)
+    });
+}
+
+/// Which kind of core a capacity belongs to, smallest first. Kinds are a gap of
+/// an eighth apart: preferred cores (ITMT, amd-pstate) of one kind differ by
+/// less from their neighbours, big from little ones by more.
+fn kind_of(capacity: usize, sorted: &[usize]) -> usize {
+    sorted.windows(2).filter(|pair| pair[1] <= capacity && pair[1] * 8 > pair[0] * 9).count()
+}
+
+/// CPUs that are offline come last: nothing is known of where they are, so they
+/// are taken for full-size cores next to the last one.
+fn append_offline(cpus: &mut Vec<RankedCpu>, possible: &[usize]) {
+    let Some(last) = cpus.last().cloned() else { return };
+    for &cpu in possible {
+        if cpus.iter().all(|known| known.cpu != cpu) {
+            let core = cpus.iter().map(|known| known.core).max().unwrap_or(0) + 1;
+            let capacity = intf::pp_limits_PP_CAPACITY_MAX as usize;
+            cpus.push(RankedCpu { cpu, core, capacity, online: false, ..last.clone() });
+        }
+    }
+}
+
+fn read_possible() -> Result<Vec<usize>> {
+    let path = format!("{}/sys/devices/system/cpu/possible", *ROOT_PREFIX);
+    let text = fs::read_to_string(&path).with_context(|| format!("cannot read {path}"))?;
+    parse_cpu_list(text.trim()).with_context(|| format!("cannot understand {path}"))
+}
+
+/// Parses the kernel's list format: `0-3,8,10-11`.
+fn parse_cpu_list(text: &str) -> Result<Vec<usize>> {
+    let mut cpus = Vec::new();
+    for part in text.split(',').filter(|part| !part.is_empty()) {
+        let (first, last) = part.split_once('-').unwrap_or((part, part));
+        cpus.extend(first.parse::<usize>()?..=last.parse::<usize>()?);
+    }
+    if cpus.is_empty() {
+        bail!("no CPU in '{text}'");
+    }
+    Ok(cpus)
+}
+
+/// scx_utils panics on some trees it cannot read; the user gets a sentence.
+fn read_topology() -> Result<Topology> {
+    let hook = std::panic::take_hook();
+    std::panic::set_hook(Box::new(|_| ()));
+    let read = catch_unwind(Topology::new);
+    std::panic::set_hook(hook);
+    read.map_err(|_| anyhow!("unexpected contents"))
+        .and_then(|topology| topology)
+        .with_context(|| format!("cannot read the topology from {}/sys", *ROOT_PREFIX))
+}
+
+#[cfg(test)]
+pub mod tests {
+    use super::*;
+
+    /// A machine of equal cores behind one LLC.
+    pub fn flat(cores: usize, threads: usize) -> Ranks {
+        machine(1, cores, threads)
+    }
+
+    /// Packages with an LLC each; siblings numbered as Linux on x86 does, the
+    /// first threads of all cores before the second ones.
+    pub fn machine(packages: usize, cores: usize, threads: usize) -> Ranks {
+        let mut cpus = Vec::new();
+        for cpu in 0..packages * cores * threads {
+            let core = cpu % (packages * cores);
+            let package = core / cores;
+            cpus.push(RankedCpu {
+                cpu,
+                core,
+                llc: package,
+                package,
+                node: package,
+                capacity: 1024,
+                online: true,
+            });
+        }
+        order(&mut cpus);
+        Ranks { cpus }
+    }
+
+    fn numbers(ranks: &Ranks) -> Vec<usize> {
+        ranks.cpus.iter().map(|cpu| cpu.cpu).collect()
+    }
+
+    #[test]
+    fn a_core_is_filled_before_the_next_and_an_llc_before_the_next() {
+        let ranks = machine(2, 2, 2);
+        assert_eq!(numbers(&ranks), [0, 4, 1, 5, 2, 6, 3, 7]);
+        assert_eq!(ranks.llcs(), [(0, 4), (4, 8)]);
+        assert_eq!(ranks.core_of_rank(), [0, 0, 2, 2, 4, 4, 6, 6]);
+        assert_eq!(ranks.threads_per_core(), 2);
+        assert_eq!((ranks.nr_cores(), ranks.ranks_in_cores(3)), (4, 6));
+    }
+
+    #[test]
+    fn small_cores_come_first() {
+        let mut cpus = flat(4, 1).cpus;
+        cpus[0].capacity = 1000;
+        cpus[2].capacity = 410;
+        cpus[3].capacity = 400;
+        order(&mut cpus);
+        assert_eq!(numbers(&Ranks { cpus }), [2, 3, 0, 1], "by kind, not by a few percent");
+    }
+
+    #[test]
+    fn offline_cpus_come_last_and_are_not_counted_as_cores() {
+        let mut cpus = flat(2, 1).cpus;
+        append_offline(&mut cpus, &[0, 1, 2, 3]);
+        let ranks = Ranks::checked(cpus).unwrap();
+        assert_eq!(numbers(&ranks), [0, 1, 2, 3]);
+        assert_eq!((ranks.nr_cores(), ranks.ranks_in_cores(2)), (2, 2));
+        assert_eq!(ranks.llcs(), [(0, 4)]);
+    }
+
+    #[test]
+    fn a_machine_too_large_is_refused() {
+        assert!(Ranks::checked(flat(513, 1).cpus).is_err());
+        assert!(Ranks::checked(machine(65, 1, 1).cpus).is_err());
+        assert!(Ranks::checked(flat(512, 1).cpus).is_ok());
+    }
+
+    #[test]
+    fn cpu_lists_parse() {
+        assert_eq!(parse_cpu_list("0-2,5,7-8").unwrap(), [0, 1, 2, 5, 7, 8]);
+        for bad in ["", "a", "1-", "-"] {
+            assert!(parse_cpu_list(bad).is_err(), "'{bad}' was taken");
+        }
+    }
+}
