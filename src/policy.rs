@@ -11,8 +11,9 @@ use crate::bpf::intf;
 use crate::topology::Ranks;
 
 /// How long a task may wait for an active CPU before it spills: a tick at
-/// HZ=250, the time in which a slice ends, and a quarter of a video frame.
-const LATENCY_BUDGET: Duration = Duration::from_millis(4);
+/// HZ=250, at which the running slice ends, and a millisecond for what goes
+/// first; less than a third of a video frame.
+const LATENCY_BUDGET: Duration = Duration::from_millis(5);
 /// A lower need must hold for two half-lives of the average before the active
 /// set shrinks, so that on/off loads with shorter periods do not make it flap.
 const SHRINK_HOLD: Duration = Duration::from_millis(64);

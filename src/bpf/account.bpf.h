@@ -126,11 +126,10 @@ static __always_inline void account_sleep(struct pp_task *task)
 	task->run_ns = 0;
 }
 
-/* The expected length of what the task has left to do before it sleeps; one
- * that has outrun its estimate is taken to go on for as long again. */
+/* The expected length of what the task has left to do before it sleeps. */
 static __always_inline u64 task_run_left(const struct pp_task *task)
 {
-	return task->run_ns < task->run_est_ns ? task->run_est_ns - task->run_ns : task->run_ns;
+	return pp_run_left(task->run_est_ns, task->run_ns);
 }
 
 #endif /* PP_ACCOUNT_BPF_H */

@@ -42,14 +42,12 @@ static bool take_active(s32 cpu, u32 turn)
 	return nr_llcs > 1 && take_from_others(shared);
 }
 
-/* Whether the work queued for the last active CPU's LLC waits beyond the budget. */
+/* Whether more is queued in LLC @llc than its active CPUs can do in time. */
 static __always_inline bool is_overdue(u32 llc)
 {
 	struct pp_queue *queue = queue_of(llc);
 
-	return queue->nr > 0 &&
-	       pp_expected_wait(queue->queued_ns, PP_RUN_CLASSES - 1, 0, nr_servers(llc)) >
-		       policy_now()->latency_budget_ns;
+	return queue->nr > 0 && pp_is_overdue(policy_now(), queue->queued_ns, nr_servers(llc));
 }
 
 /* A surplus CPU: what is bound to it, and what the active ones cannot do in time. */
@@ -64,6 +62,35 @@ static bool take_surplus(s32 cpu)
 	__sync_fetch_and_add(&active_set.spills, 1);
 	count(PP_EV_SPILL);
 	return true;
+}
+
+/* Whether the first task in the queue of @cpu's LLC is to go before what runs
+ * there, which has @left_ns to run. */
+static __always_inline bool earlier_waits(const struct pp_cpu *state, s32 cpu, u64 left_ns)
+{
+	struct task_struct *head;
+	bool earlier;
+
+	if (queue_of(llc_queue(cpu))->nr <= 0 || left_ns < PP_PREEMPT_LEFT_MIN_NS ||
+	    !is_active(cpu))
+		return false;
+	bpf_rcu_read_lock();
+	head = __COMPAT_scx_bpf_dsq_peek(llc_queue(cpu));
+	earlier = head &&
+		  pp_goes_first(head->scx.dsq_vtime, 0, state->curr_deadline, left_ns);
+	bpf_rcu_read_unlock();
+	return earlier;
+}
+
+/* Tasks that wake together find the CPU idle, the first of them, and each other
+ * in the queue, the rest: if one of these is due earlier than what has begun
+ * to run, they change places. */
+static __always_inline void let_earlier_first(const struct pp_cpu *state, s32 cpu)
+{
+	if (!earlier_waits(state, cpu, state->curr_run_ns))
+		return;
+	count(PP_EV_PREEMPT);
+	scx_bpf_kick_cpu(cpu, SCX_KICK_PREEMPT);
 }
 
 /* Whether the task that @cpu runs may go on there if nobody else wants the CPU. */
@@ -87,8 +114,18 @@ static __always_inline void dispatch_cpu(s32 cpu, struct task_struct *prev)
 	state->dispatches++;
 	if (is_active(cpu) ? take_active(cpu, state->dispatches) : take_surplus(cpu))
 		return;
-	if (prev && may_stay(prev, cpu))
+	if (prev && may_stay(prev, cpu)) {
 		scx_bpf_task_set_slice(prev, PP_SLICE_ALONE_NS);
+		return;
+	}
+	/* An idle CPU that was claimed, looked, and found nothing stays idle, of
+	 * which ops.update_idle is not told: say so, then look again, as a task
+	 * may have been queued in between. */
+	if (!prev && !test_idle(rank_of(cpu)) && state->online) {
+		set_idle(rank_of(cpu), true);
+		if (is_active(cpu))
+			take_from(llc_queue(cpu));
+	}
 }
 
 /* More waits for the active CPUs than they can do in time: wake a surplus one. */
@@ -123,7 +160,8 @@ static __always_inline void tick_cpu(struct task_struct *p, s32 cpu, u64 now)
 	if (is_active(cpu))
 		relieve(cpu);
 	ran = now - state->stint_start_ns;
-	if (ran >= PP_SLICE_SHARED_NS && pp_slice_over(ran, others_wait(cpu)))
+	if ((ran >= PP_SLICE_SHARED_NS && pp_slice_over(ran, others_wait(cpu))) ||
+	    (ran >= PP_PREEMPT_RAN_MIN_NS && earlier_waits(state, cpu, running_left(state, now))))
 		scx_bpf_task_set_slice(p, 0);
 }
 

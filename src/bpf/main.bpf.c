@@ -140,6 +140,7 @@ void BPF_STRUCT_OPS(powerpack_running, struct task_struct *p)
 	struct pp_cpu *cpu = cpu_state(scx_bpf_task_cpu(p));
 	struct pp_queue *queue;
 	u64 now = scx_bpf_now();
+	bool direct = cpu->direct_waiting;
 
 	if (!task)
 		return;
@@ -153,6 +154,8 @@ void BPF_STRUCT_OPS(powerpack_running, struct task_struct *p)
 	queue = queue_of(task->queue);
 	if ((s64)(task->vtime - queue->vtime) > 0)
 		queue->vtime = task->vtime;
+	if (direct && !task->run_ns)
+		let_earlier_first(cpu, scx_bpf_task_cpu(p));
 }
 
 void BPF_STRUCT_OPS(powerpack_tick, struct task_struct *p)

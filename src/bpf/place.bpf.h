@@ -11,7 +11,15 @@
 static __always_inline void run_on(struct task_struct *p, struct pp_task *task, s32 cpu,
 				   u64 enq_flags)
 {
+	struct pp_cpu *state = cpu_state(cpu);
+
 	join_vtime(task, is_bound(p) ? cpu_queue(cpu) : llc_queue(cpu));
+	/* Who comes before it has begun to run sees what is about to run. */
+	if (!state->running_since_ns) {
+		state->curr_run_ns = task_run_left(task);
+		state->curr_deadline = task_deadline(task);
+		state->direct_waiting = 1;
+	}
 	scx_bpf_dsq_insert(p, SCX_DSQ_LOCAL_ON | cpu, PP_SLICE_ALONE_NS, enq_flags);
 }
 
@@ -75,13 +83,13 @@ static __always_inline s32 queueing_cpu(s32 cpu)
 	return cpu_at(nr ? nr - 1 : 0);
 }
 
-/* What is left of the run on @cpu, as far as is known. */
+/* What is left of what runs on @cpu or is about to, as far as is known. */
 static __always_inline u64 running_left(const struct pp_cpu *cpu, u64 now)
 {
 	u64 since = cpu->stint_start_ns;
 
 	if (!cpu->running_since_ns)
-		return 0;
+		return cpu->direct_waiting ? cpu->curr_run_ns : 0;
 	return pp_run_left(cpu->curr_run_ns, now > since ? now - since : 0);
 }
 
@@ -94,34 +102,52 @@ static __always_inline u32 nr_servers(u32 llc)
 	return to > span.from ? to - span.from : 1;
 }
 
+/* Whether @task, which wakes, takes @cpu from what runs there. */
+static __always_inline bool preempts(const struct pp_task *task, const struct pp_cpu *cpu, u64 now)
+{
+	u64 ran = now - cpu->stint_start_ns;
+
+	return cpu->running_since_ns && (s64)ran > 0 &&
+	       pp_should_preempt(task_deadline(task), task_run_left(task), cpu->curr_deadline,
+				 running_left(cpu, now), ran);
+}
+
 /* Queue @p behind busy @cpu, and take the CPU if it is to go first. */
 static __always_inline void wait_behind(struct task_struct *p, struct pp_task *task, s32 cpu,
-					u32 queue, u64 left_ns, u64 enq_flags)
+					u32 queue, u64 now, u64 enq_flags)
 {
-	struct pp_cpu *state = cpu_state(cpu);
-	bool waking = enq_flags & SCX_ENQ_WAKEUP;
+	bool preempt = (enq_flags & SCX_ENQ_WAKEUP) && preempts(task, cpu_state(cpu), now);
 
 	insert_queue(p, task, queue, enq_flags);
-	if (waking && pp_should_preempt(task_deadline(task), task_run_left(task),
-					state->curr_deadline, left_ns)) {
+	if (preempt) {
 		count(PP_EV_PREEMPT);
 		scx_bpf_kick_cpu(cpu, SCX_KICK_PREEMPT);
 	}
 }
 
+/* How long what runs on @cpu, or is about to, keeps @task from it. */
+static __always_inline u64 kept_by_running(const struct pp_task *task, const struct pp_cpu *cpu,
+					   u64 now, bool waking)
+{
+	u64 left = running_left(cpu, now);
+
+	if (waking && preempts(task, cpu, now))
+		return 0;
+	/* let_earlier_first() will put this one first. */
+	if (!cpu->running_since_ns && pp_goes_first(task_deadline(task), task_run_left(task),
+						    cpu->curr_deadline, left))
+		return 0;
+	return left < PP_SLICE_SHARED_NS ? left : PP_SLICE_SHARED_NS;
+}
+
 /* Whether @p should wait in the queue of @cpu's LLC. */
-static __always_inline bool should_wait(struct pp_task *task, s32 cpu, u64 left_ns, bool waking)
+static __always_inline bool should_wait(struct pp_task *task, s32 cpu, u64 now, bool waking)
 {
 	u32 llc = llc_queue(cpu);
-	struct pp_queue *queue = queue_of(llc);
-	struct pp_cpu *state = cpu_state(cpu);
-	u64 wait;
+	u64 wait = pp_expected_wait(queue_of(llc)->queued_ns, pp_run_class(task_run_left(task)),
+				    kept_by_running(task, cpu_state(cpu), now, waking),
+				    nr_servers(llc));
 
-	if (waking && pp_should_preempt(task_deadline(task), task_run_left(task),
-					state->curr_deadline, left_ns))
-		left_ns = 0;
-	wait = pp_expected_wait(queue->queued_ns, pp_run_class(task_run_left(task)), left_ns,
-				nr_servers(llc));
 	return pp_should_wait(policy_now(), wait, task->util_est, pp_util(task->util_fp),
 			      active_set.room);
 }
@@ -151,8 +177,6 @@ static void place_free(struct task_struct *p, struct pp_task *task, u64 enq_flag
 {
 	s32 here = scx_bpf_task_cpu(p), cpu = queueing_cpu(here), idle;
 	bool waking = enq_flags & SCX_ENQ_WAKEUP;
-	struct pp_cpu *state = cpu_state(cpu);
-	u64 left = running_left(state, now);
 
 	/* On a wakeup ops.select_cpu has looked already. */
 	if (!waking) {
@@ -164,10 +188,10 @@ static void place_free(struct task_struct *p, struct pp_task *task, u64 enq_flag
 		}
 	}
 	join_vtime(task, llc_queue(cpu));
-	if (!should_wait(task, cpu, left, waking) && spill(p, task, here, enq_flags))
+	if (!should_wait(task, cpu, now, waking) && spill(p, task, here, enq_flags))
 		return;
 	count(PP_EV_QUEUED);
-	wait_behind(p, task, cpu, llc_queue(cpu), left, enq_flags);
+	wait_behind(p, task, cpu, llc_queue(cpu), now, enq_flags);
 	/* A CPU of the set may have gone idle since it was looked for. */
 	if (active_set.nr > 1 || cpu != here) {
 		idle = claim_active(task, cpu);
@@ -190,7 +214,7 @@ static void place_bound(struct task_struct *p, struct pp_task *task, u64 enq_fla
 		return;
 	}
 	join_vtime(task, cpu_queue(cpu));
-	wait_behind(p, task, cpu, cpu_queue(cpu), running_left(state, now), enq_flags);
+	wait_behind(p, task, cpu, cpu_queue(cpu), now, enq_flags);
 }
 
 /* A task that may run on some CPUs: an idle one of them, active if possible;
@@ -198,7 +222,6 @@ static void place_bound(struct task_struct *p, struct pp_task *task, u64 enq_fla
 static void place_restricted(struct task_struct *p, struct pp_task *task, u64 enq_flags, u64 now)
 {
 	s32 here = scx_bpf_task_cpu(p), cpu;
-	struct pp_cpu *state;
 
 	cpu = claim_active(task, here);
 	if (cpu < 0)
@@ -210,9 +233,8 @@ static void place_restricted(struct task_struct *p, struct pp_task *task, u64 en
 	}
 	cpu = bpf_cpumask_test_cpu(here, p->cpus_ptr) ? here :
 							(s32)bpf_cpumask_first(p->cpus_ptr);
-	state = cpu_state(cpu);
 	join_vtime(task, cpu_queue(cpu));
-	wait_behind(p, task, cpu, cpu_queue(cpu), running_left(state, now), enq_flags);
+	wait_behind(p, task, cpu, cpu_queue(cpu), now, enq_flags);
 	if (cpu != here)
 		scx_bpf_kick_cpu(cpu, 0);
 }

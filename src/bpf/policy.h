@@ -30,6 +30,12 @@
 #define PP_LAG_MAX_NS PP_SLICE_ALONE_NS
 /* A run with less than this left is not worth two context switches. */
 #define PP_PREEMPT_LEFT_MIN_NS (1 * PP_NS_PER_MS)
+/* Nor is one preempted that has only begun: many short tasks that wake each
+ * other (hackbench) would do nothing but switch. The price is at most 2,000
+ * such switches a second. */
+#define PP_PREEMPT_RAN_MIN_NS (500 * PP_NS_PER_US)
+/* A queue with work for this many latency budgets a CPU is overdue. */
+#define PP_OVERDUE_BUDGETS 3
 /* What a task is taken to need before it has run. */
 #define PP_RUN_FIRST_NS (500 * PP_NS_PER_US)
 /* Virtual time never stands still: it passes at least this much slower than
@@ -135,15 +141,12 @@ static inline u32 pp_run_class(u64 run_ns)
 					   : 3;
 }
 
-/* What is left of a run expected to last @run_ns that began @ran_ns ago; a
- * task that ran longer than expected is taken to go on to its slice's end. */
+/* What is left of a run expected to last @run_ns that began @ran_ns ago. One
+ * that has outrun its estimate is taken to go on for as long again; the wait
+ * for it is bounded by its slice, which is left to the caller. */
 static inline u64 pp_run_left(u64 run_ns, u64 ran_ns)
 {
-	u64 slice_left = ran_ns < PP_SLICE_SHARED_NS ? PP_SLICE_SHARED_NS - ran_ns : 0;
-
-	if (ran_ns < run_ns)
-		return run_ns - ran_ns;
-	return slice_left;
+	return ran_ns < run_ns ? run_ns - ran_ns : ran_ns;
 }
 
 /*
@@ -169,6 +172,18 @@ static inline int pp_should_wait(const struct pp_policy *policy, u64 wait_ns, u3
 	u32 extra = util_est > util ? util_est - util : 0;
 
 	return wait_ns <= policy->latency_budget_ns && extra <= room;
+}
+
+/*
+ * Whether a queue needs help from surplus CPUs although each task in it was
+ * expected to be served in time as it came. The last one of a burst waits for
+ * all but itself, so the sum may well be above the budget for a moment.
+ */
+static inline int pp_is_overdue(const struct pp_policy *policy, const s64 *queued_ns,
+				u32 nr_servers)
+{
+	return pp_expected_wait(queued_ns, PP_RUN_CLASSES - 1, 0, nr_servers) >
+	       PP_OVERDUE_BUDGETS * policy->latency_budget_ns;
 }
 
 /* The weight of a task in a cgroup of @cgroup_weight (100 = default); 1..10000. */
@@ -208,12 +223,20 @@ static inline u64 pp_vtime_floor(u64 then, u64 elapsed_ns)
 	return then + elapsed_ns / PP_VTIME_FLOOR_DIV;
 }
 
-/* Whether a waking task takes the CPU from the running one: it is due earlier,
- * it is shorter than what is left, and that is worth the switches. */
-static inline int pp_should_preempt(u64 deadline, u64 run_ns, u64 curr_deadline, u64 curr_left_ns)
+/* Whether one task is to go before another that has @left_ns to run: it is due
+ * earlier, it is shorter, and that is worth the switches. */
+static inline int pp_goes_first(u64 deadline, u64 run_ns, u64 other_deadline, u64 left_ns)
 {
-	return (s64)(deadline - curr_deadline) < 0 && curr_left_ns >= PP_PREEMPT_LEFT_MIN_NS &&
-	       run_ns < curr_left_ns;
+	return (s64)(deadline - other_deadline) < 0 && left_ns >= PP_PREEMPT_LEFT_MIN_NS &&
+	       run_ns < left_ns;
+}
+
+/* Whether a waking task takes the CPU from one that has run for @ran_ns. */
+static inline int pp_should_preempt(u64 deadline, u64 run_ns, u64 curr_deadline, u64 left_ns,
+				    u64 ran_ns)
+{
+	return ran_ns >= PP_PREEMPT_RAN_MIN_NS &&
+	       pp_goes_first(deadline, run_ns, curr_deadline, left_ns);
 }
 
 /* Whether the running task has had its share for now; asked at its ticks. */

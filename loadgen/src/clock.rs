@@ -1,0 +1,89 @@
+//! Time: the wall's, a thread's own, and sleeping on the former.
+
+use std::io;
+
+use anyhow::{Result, bail};
+
+/// Nanoseconds in a millisecond.
+pub const NS_PER_MS: f64 = 1e6;
+/// Nanoseconds in a second.
+pub const NS_PER_S: f64 = 1e9;
+
+fn read(clock: libc::clockid_t) -> u64 {
+    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: a valid pointer; these clocks always exist.
+    unsafe { libc::clock_gettime(clock, &raw mut time) };
+    time.tv_sec as u64 * NS_PER_S as u64 + time.tv_nsec as u64
+}
+
+/// CLOCK_MONOTONIC (ns).
+pub fn now_ns() -> u64 {
+    read(libc::CLOCK_MONOTONIC)
+}
+
+/// CPU time of the calling thread (ns).
+pub fn thread_cpu_ns() -> u64 {
+    read(libc::CLOCK_THREAD_CPUTIME_ID)
+}
+
+/// Sleeps until `when_ns` on CLOCK_MONOTONIC.
+pub fn sleep_until(when_ns: u64) {
+    let time = libc::timespec {
+        tv_sec: (when_ns / NS_PER_S as u64) as libc::time_t,
+        tv_nsec: (when_ns % NS_PER_S as u64) as libc::c_long,
+    };
+    // SAFETY: a valid pointer. An interrupted sleep is resumed.
+    while unsafe {
+        libc::clock_nanosleep(
+            libc::CLOCK_MONOTONIC,
+            libc::TIMER_ABSTIME,
+            &raw const time,
+            std::ptr::null_mut(),
+        )
+    } == libc::EINTR
+    {}
+}
+
+/// Runs until the calling thread has used `cpu_ns` more of CPU time.
+pub fn burn(cpu_ns: u64) {
+    let end = thread_cpu_ns() + cpu_ns;
+    while thread_cpu_ns() < end {
+        std::hint::spin_loop();
+    }
+}
+
+/// Lets the calling thread's timers fire when they are due: the default slack
+/// of 50 us would be measured as latency.
+pub fn exact_timers() {
+    // SAFETY: sets a number of the calling thread.
+    unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, 1) };
+}
+
+/// Binds the calling thread to `cpu`. Fails when it may not run there.
+pub fn pin(cpu: usize) -> Result<()> {
+    // SAFETY: cpu_set_t is plain bits; CPU_SET checks its range.
+    let result = unsafe {
+        let mut set: libc::cpu_set_t = std::mem::zeroed();
+        libc::CPU_SET(cpu, &mut set);
+        libc::sched_setaffinity(0, size_of_val(&set), &raw const set)
+    };
+    if result != 0 {
+        bail!("cannot bind to CPU {cpu}: {}", io::Error::last_os_error());
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The loads stand and fall with this: what is told is burnt, of the
+    /// thread's own time, whatever else the machine does.
+    #[test]
+    fn burning_uses_what_it_is_told() {
+        let begin = thread_cpu_ns();
+        burn(50_000_000);
+        let used = thread_cpu_ns() - begin;
+        assert!((50_000_000..51_000_000).contains(&used), "{used}");
+    }
+}

@@ -1,0 +1,189 @@
+//! Periodic threads: each wakes on an absolute clock, burns its run time, and
+//! notes how late it began and ended.
+
+use std::str::FromStr;
+use std::thread;
+
+use anyhow::Result;
+use serde::Serialize;
+
+use crate::clock::{self, NS_PER_MS, NS_PER_S};
+use crate::samples::{Summary, summarize};
+use crate::schedstat::{self, NonIdle};
+
+/// Time for the threads to get going before the clock starts.
+const START_DELAY_NS: u64 = 50_000_000;
+
+/// `RUN/PERIOD[*COUNT]`.
+#[derive(Clone, Debug, PartialEq)]
+pub struct TaskSpec {
+    run_ns: u64,
+    period_ns: u64,
+    count: usize,
+    text: String,
+}
+
+impl FromStr for TaskSpec {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let wrong = || format!("'{text}' is not RUN/PERIOD[*COUNT] in ms with RUN below PERIOD");
+        let (times, count) = text.split_once('*').unwrap_or((text, "1"));
+        let (run, period) = times.split_once('/').ok_or_else(wrong)?;
+        let ns = |ms: &str| ms.parse::<f64>().map(|ms| (ms * NS_PER_MS) as u64);
+        let spec = TaskSpec {
+            run_ns: ns(run).map_err(|_| wrong())?,
+            period_ns: ns(period).map_err(|_| wrong())?,
+            count: count.parse().map_err(|_| wrong())?,
+            text: times.to_string(),
+        };
+        if spec.run_ns == 0 || spec.run_ns >= spec.period_ns || spec.count == 0 {
+            return Err(wrong());
+        }
+        Ok(spec)
+    }
+}
+
+/// What the threads of one kind met.
+#[derive(Debug, Serialize)]
+struct TaskReport {
+    task: String,
+    threads: usize,
+    overruns: usize,
+    response: Summary,
+    /// The longest response beyond the task's own run time (us).
+    max_delay_us: f64,
+}
+
+/// What all of them met.
+#[derive(Debug, Serialize)]
+pub struct Report {
+    seconds: f64,
+    overruns: usize,
+    wake_latency: Summary,
+    response: Summary,
+    max_delay_us: f64,
+    #[serde(flatten)]
+    non_idle: NonIdle,
+    tasks: Vec<TaskReport>,
+}
+
+#[derive(Default)]
+struct Record {
+    latency_ns: Vec<u64>,
+    response_ns: Vec<u64>,
+    overruns: usize,
+}
+
+impl Record {
+    fn merge(&mut self, other: Record) {
+        self.latency_ns.extend(other.latency_ns);
+        self.response_ns.extend(other.response_ns);
+        self.overruns += other.overruns;
+    }
+}
+
+/// Runs the threads for `seconds`; with `stagger` each begins a little later in
+/// its period than the one before, else all begin at the same instant.
+pub fn run(specs: &[TaskSpec], seconds: f64, stagger: bool) -> Result<Report> {
+    let start = clock::now_ns() + START_DELAY_NS;
+    let end = start + (seconds * NS_PER_S) as u64;
+    let threads: Vec<Vec<_>> = specs
+        .iter()
+        .map(|spec| {
+            (0..spec.count)
+                .map(|i| {
+                    let phase =
+                        if stagger { spec.period_ns * i as u64 / spec.count as u64 } else { 0 };
+                    let (run_ns, period_ns) = (spec.run_ns, spec.period_ns);
+                    thread::spawn(move || activate(run_ns, period_ns, start + phase, end))
+                })
+                .collect()
+        })
+        .collect();
+    clock::sleep_until(start);
+    let before = schedstat::read()?;
+    clock::sleep_until(end);
+    let non_idle = schedstat::between(&before, &schedstat::read()?, clock::now_ns() - start);
+    let mut records = Vec::new();
+    for (spec, threads) in specs.iter().zip(threads) {
+        let mut record = Record::default();
+        for thread in threads {
+            record.merge(thread.join().expect("a load thread panicked"));
+        }
+        records.push((spec, record));
+    }
+    Ok(report(records, seconds, non_idle))
+}
+
+/// One thread: wake at `next`, burn, note, until `end`.
+fn activate(run_ns: u64, period_ns: u64, mut next: u64, end: u64) -> Record {
+    let activations = ((end - next) / period_ns + 1) as usize;
+    let mut record = Record {
+        latency_ns: Vec::with_capacity(activations),
+        response_ns: Vec::with_capacity(activations),
+        overruns: 0,
+    };
+    clock::exact_timers();
+    while next < end {
+        clock::sleep_until(next);
+        record.latency_ns.push(clock::now_ns() - next);
+        clock::burn(run_ns);
+        let response = clock::now_ns() - next;
+        record.response_ns.push(response);
+        if response > period_ns {
+            record.overruns += 1;
+        }
+        // What was missed is skipped, as a player drops frames.
+        next += period_ns * (response / period_ns + 1);
+    }
+    record
+}
+
+fn report(records: Vec<(&TaskSpec, Record)>, seconds: f64, non_idle: NonIdle) -> Report {
+    let mut all = Record::default();
+    let mut tasks = Vec::new();
+    for (spec, record) in records {
+        let longest = record.response_ns.iter().copied().max().unwrap_or(0);
+        tasks.push(TaskReport {
+            task: spec.text.clone(),
+            threads: spec.count,
+            overruns: record.overruns,
+            response: summarize(record.response_ns.clone()),
+            max_delay_us: longest.saturating_sub(spec.run_ns) as f64 / 1e3,
+        });
+        all.merge(record);
+    }
+    Report {
+        seconds,
+        overruns: all.overruns,
+        wake_latency: summarize(all.latency_ns),
+        response: summarize(all.response_ns),
+        max_delay_us: tasks.iter().map(|task| task.max_delay_us).fold(0.0, f64::max),
+        non_idle,
+        tasks,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn specs_parse_and_mistakes_are_told() {
+        let spec: TaskSpec = "0.5/33*2".parse().unwrap();
+        assert_eq!((spec.run_ns, spec.period_ns, spec.count), (500_000, 33_000_000, 2));
+        for bad in ["", "3", "3/", "3/2", "0/5", "1/2*0", "1/2*x", "a/b"] {
+            assert!(bad.parse::<TaskSpec>().is_err(), "'{bad}' was taken");
+        }
+    }
+
+    /// Alone, a thread burns what it was told in every period.
+    #[test]
+    fn all_activations_happen() {
+        let begin = clock::now_ns() + 10_000_000;
+        let record = activate(100_000, 10_000_000, begin, begin + 200_000_000);
+        assert!(record.latency_ns.len() + record.overruns >= 20, "{}", record.latency_ns.len());
+        assert!(record.response_ns.iter().all(|&ns| ns >= 100_000));
+    }
+}

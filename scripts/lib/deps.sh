@@ -1,0 +1,89 @@
+# shellcheck shell=bash
+# Debian packages and the Rust toolchain. Sourced after common.sh.
+
+BUILD_PACKAGES=(clang-19 llvm-19 libelf-dev zlib1g-dev pkg-config make gcc)
+VM_PACKAGES=(kmod udev libcap-ng-dev libseccomp-dev python3-venv iproute2 procps)
+TEST_PACKAGES=(clang-format-19 shellcheck meson ninja-build stress-ng rt-tests util-linux)
+KERNEL_PACKAGES=(flex bison bc libssl-dev pahole xz-utils cpio rsync)
+
+# The mirror that this machine uses already.
+mirror() {
+	apt-get indextargets --format '$(REPO_URI)' | grep -v security | sort -u | head -n 1
+}
+
+keyring() {
+	local file
+	for file in /usr/share/keyrings/debian-archive-keyring.{pgp,gpg}; do
+		if [ -e "$file" ]; then
+			echo "$file"
+			return
+		fi
+	done
+	die "no Debian archive keyring: install the package debian-archive-keyring"
+}
+
+# apt-get with a sources list of its own ("SUITE ..." in $1), so that neither
+# the system's list nor its state is changed.
+private_apt() {
+	local suites=$1 dir suite
+	dir=$CACHE/apt/${suites// /+}
+	shift
+	mkdir -p "$dir/lists/partial"
+	for suite in $suites; do
+		echo "deb [signed-by=$(keyring)] $(mirror) $suite main"
+	done >"$dir/sources.list"
+	local options=(-o "Dir::Etc::sourcelist=$dir/sources.list" -o Dir::Etc::sourceparts=/dev/null
+		-o "Dir::State::Lists=$dir/lists" -o Dir::Cache::pkgcache= -o Dir::Cache::srcpkgcache=
+		-o APT::Sandbox::User=root)
+	if [ -z "$(find "$dir/lists" -name '*Packages*' -mmin -720 -print -quit)" ]; then
+		as_root apt-get "${options[@]}" -qq update >&2
+	fi
+	case $1 in
+	install) as_root apt-get "${options[@]}" "$@" >&2 ;;
+	search | policy) apt-cache "${options[@]}" "$@" ;;
+	*) apt-get "${options[@]}" "$@" ;;
+	esac
+}
+
+installed() { dpkg-query -W -f '${Status}' "$1" 2>/dev/null | grep -q 'ok installed'; }
+
+# Install those of the packages that are missing.
+ensure_packages() {
+	local missing=() package
+	for package in "$@"; do
+		installed "$package" || missing+=("$package")
+	done
+	[ ${#missing[@]} = 0 ] && return
+	command -v apt-get >/dev/null || die "needs the packages ${missing[*]}, and this is no Debian"
+	say "installing ${missing[*]}"
+	as_root apt-get -qq update >&2
+	as_root env DEBIAN_FRONTEND=noninteractive apt-get -qq install -y --no-install-recommends \
+		"${missing[@]}" >&2
+}
+
+# Virtual time is exact from QEMU 8.1 on; Debian 12 has that in its backports.
+ensure_qemu() {
+	local version
+	version=$(qemu-system-x86_64 --version 2>/dev/null | sed -n 's/.*version \([0-9]*\.[0-9]*\).*/\1/p')
+	if [ -n "$version" ] && [ "$(printf '%s\n8.1\n' "$version" | sort -V | head -n 1)" = 8.1 ]; then
+		return
+	fi
+	if [ "$(. /etc/os-release && echo "$VERSION_CODENAME")" = bookworm ]; then
+		say "installing QEMU from bookworm-backports"
+		private_apt "bookworm bookworm-backports" install -qq -y --no-install-recommends \
+			-t bookworm-backports qemu-system-x86
+	else
+		ensure_packages qemu-system-x86
+	fi
+}
+
+# Rust is not installed behind the user's back: there is one right way to.
+ensure_rust() {
+	local wanted have
+	wanted=$(sed -n 's/^rust-version = "\(.*\)"/\1/p' "$TREE/Cargo.toml")
+	have=$(cargo --version 2>/dev/null | cut -d' ' -f2) || have=none
+	if [ "$(printf '%s\n%s\n' "${have:-none}" "$wanted" | sort -V | head -n 1)" != "$wanted" ] ||
+		[ "${have:-none}" = none ]; then
+		die "needs Rust $wanted or later, found ${have:-none}: install it with rustup (https://rustup.rs)"
+	fi
+}
