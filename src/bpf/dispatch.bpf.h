@@ -64,33 +64,24 @@ static bool take_surplus(s32 cpu)
 	return true;
 }
 
-/* Whether the first task in the queue of @cpu's LLC is to go before what runs
- * there, which has @left_ns to run. */
-static __always_inline bool earlier_waits(const struct pp_cpu *state, s32 cpu, u64 left_ns)
-{
-	struct task_struct *head;
-	bool earlier;
-
-	if (queue_of(llc_queue(cpu))->nr <= 0 || left_ns < PP_PREEMPT_LEFT_MIN_NS ||
-	    !is_active(cpu))
-		return false;
-	bpf_rcu_read_lock();
-	head = __COMPAT_scx_bpf_dsq_peek(llc_queue(cpu));
-	earlier = head &&
-		  pp_goes_first(head->scx.dsq_vtime, 0, state->curr_deadline, left_ns);
-	bpf_rcu_read_unlock();
-	return earlier;
-}
-
 /* Tasks that wake together find the CPU idle, the first of them, and each other
  * in the queue, the rest: if one of these is due earlier than what has begun
  * to run, they change places. */
 static __always_inline void let_earlier_first(const struct pp_cpu *state, s32 cpu)
 {
-	if (!earlier_waits(state, cpu, state->curr_run_ns))
+	struct task_struct *head;
+
+	if (queue_of(llc_queue(cpu))->nr <= 0 || state->curr_run_ns < PP_PREEMPT_LEFT_MIN_NS ||
+	    !is_active(cpu))
 		return;
-	count(PP_EV_PREEMPT);
-	scx_bpf_kick_cpu(cpu, SCX_KICK_PREEMPT);
+	bpf_rcu_read_lock();
+	head = __COMPAT_scx_bpf_dsq_peek(llc_queue(cpu));
+	if (head && pp_goes_first(head->scx.dsq_vtime, 0, state->curr_deadline,
+				  state->curr_run_ns)) {
+		count(PP_EV_PREEMPT);
+		scx_bpf_kick_cpu(cpu, SCX_KICK_PREEMPT);
+	}
+	bpf_rcu_read_unlock();
 }
 
 /* Whether the task that @cpu runs may go on there if nobody else wants the CPU. */
@@ -146,6 +137,7 @@ static __always_inline void tick_cpu(struct task_struct *p, s32 cpu, u64 now)
 {
 	struct pp_cpu *state = cpu_state(cpu);
 	struct pp_queue *own = queue_of(cpu_queue(cpu)), *shared = queue_of(llc_queue(cpu));
+	bool short_waits;
 	u64 ran;
 
 	/* A CPU that was busy when we were loaded was taken to be idle. */
@@ -160,8 +152,9 @@ static __always_inline void tick_cpu(struct task_struct *p, s32 cpu, u64 now)
 	if (is_active(cpu))
 		relieve(cpu);
 	ran = now - state->stint_start_ns;
-	if ((ran >= PP_SLICE_SHARED_NS && pp_slice_over(ran, others_wait(cpu))) ||
-	    (ran >= PP_PREEMPT_RAN_MIN_NS && earlier_waits(state, cpu, running_left(state, now))))
+	short_waits = pp_short_waits(own->queued_ns) ||
+		      (is_active(cpu) && pp_short_waits(shared->queued_ns));
+	if (pp_slice_over(ran, short_waits) && others_wait(cpu))
 		scx_bpf_task_set_slice(p, 0);
 }
 

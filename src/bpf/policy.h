@@ -27,15 +27,18 @@
  * little less than that, so that a run that began at one tick ends at the next. */
 #define PP_SLICE_SHARED_NS (3 * PP_NS_PER_MS)
 /* A task that has slept may be this much behind the others, as a reward. */
-#define PP_LAG_MAX_NS PP_SLICE_ALONE_NS
+#define PP_LAG_MAX_NS PP_SLICE_SHARED_NS
 /* A run with less than this left is not worth two context switches. */
 #define PP_PREEMPT_LEFT_MIN_NS (1 * PP_NS_PER_MS)
 /* Nor is one preempted that has only begun: many short tasks that wake each
- * other (hackbench) would do nothing but switch. The price is at most 2,000
+ * other (hackbench) would do nothing but switch. The price is at most 1,000
  * such switches a second. */
-#define PP_PREEMPT_RAN_MIN_NS (500 * PP_NS_PER_US)
+#define PP_PREEMPT_RAN_MIN_NS (1 * PP_NS_PER_MS)
 /* A queue with work for this many latency budgets a CPU is overdue. */
 #define PP_OVERDUE_BUDGETS 3
+/* Tasks that ask for less than this are served as they come: shorter ones first
+ * would cut short the batches in which messages pass (hackbench). */
+#define PP_REQUEST_MIN_NS (1 * PP_NS_PER_MS)
 /* What a task is taken to need before it has run. */
 #define PP_RUN_FIRST_NS (500 * PP_NS_PER_US)
 /* Virtual time never stands still: it passes at least this much slower than
@@ -204,8 +207,11 @@ static inline u64 pp_vtime_delta(u64 ran_ns, u32 weight)
  * with the expected run as the request. Hogs ask for a slice at a time. */
 static inline u64 pp_deadline(u64 vtime, u64 run_ns, u32 weight)
 {
-	return vtime + pp_vtime_delta(run_ns < PP_SLICE_ALONE_NS ? run_ns : PP_SLICE_ALONE_NS,
-				      weight);
+	u64 request = run_ns < PP_REQUEST_MIN_NS ? PP_REQUEST_MIN_NS
+		      : run_ns < PP_SLICE_ALONE_NS ? run_ns
+						   : PP_SLICE_ALONE_NS;
+
+	return vtime + pp_vtime_delta(request, weight);
 }
 
 /* A task's virtual time as it joins a queue at @now: a sleeper comes back no
@@ -239,10 +245,18 @@ static inline int pp_should_preempt(u64 deadline, u64 run_ns, u64 curr_deadline,
 	       pp_goes_first(deadline, run_ns, curr_deadline, left_ns);
 }
 
-/* Whether the running task has had its share for now; asked at its ticks. */
-static inline int pp_slice_over(u64 ran_ns, int others_wait)
+/* Whether a task that needs less than a millisecond is in a queue. */
+static inline int pp_short_waits(const s64 *queued_ns)
 {
-	return others_wait && ran_ns >= PP_SLICE_SHARED_NS;
+	return queued_ns[0] > 0 || queued_ns[1] > 0;
+}
+
+/* Whether the running task has had its share for now, if others wait; asked at
+ * its ticks. Among hogs a slice is long, to save switches; a short task is not
+ * kept waiting for a second tick. */
+static inline int pp_slice_over(u64 ran_ns, int short_waits)
+{
+	return ran_ns >= (short_waits ? PP_PREEMPT_RAN_MIN_NS : PP_SLICE_SHARED_NS);
 }
 
 /* How large the active set has to be: begin zeroed but for the demand, then
