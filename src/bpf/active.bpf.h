@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * The active set: how many of the first ranks are in use. It is sized on
- * events that happen anyway (wakeups, ticks, spills), at most once a period;
+ * events that happen anyway (a task stops, a busy CPU ticks), at most once a period;
  * no timer runs, so that an idle machine stays idle.
  */
 #ifndef PP_ACTIVE_BPF_H
@@ -91,9 +91,8 @@ static void set_active(u32 nr)
 	}
 }
 
-/* Size the active set for what runs now; false if another CPU is at it. A
- * global function: the verifier looks at it once, not at each caller's. */
-__weak bool size_active(u64 now, bool at_once)
+/* Size the active set for what runs now; false if another CPU is at it. */
+verified_once bool size_active(u64 now, bool at_once)
 {
 	const struct pp_policy *policy = policy_now();
 	u32 needed;

@@ -89,7 +89,6 @@ s32 BPF_STRUCT_OPS(powerpack_select_cpu, struct task_struct *p, s32 prev_cpu, u6
 
 	if (!task)
 		return prev_cpu;
-	size_active_if_due(scx_bpf_now());
 	if ((wake_flags & SCX_WAKE_SYNC) && policy_now()->sync_stacks && !task->restricted &&
 	    is_active(here) && may_go_direct(here)) {
 		count(PP_EV_WAKE_SYNC);
@@ -116,7 +115,6 @@ void BPF_STRUCT_OPS(powerpack_enqueue, struct task_struct *p, u64 enq_flags)
 		return;
 	}
 	leave_queue(task);
-	size_active_if_due(now);
 	if (is_bound(p)) {
 		place_bound(p, task, enq_flags, now);
 	} else if (task->restricted) {
@@ -167,9 +165,11 @@ void BPF_STRUCT_OPS(powerpack_stopping, struct task_struct *p, bool runnable)
 {
 	struct pp_task *task = task_of(p);
 	struct pp_cpu *cpu = cpu_state(scx_bpf_task_cpu(p));
+	u64 now = scx_bpf_now();
 
-	account_run(p, task, cpu, scx_bpf_now());
+	account_run(p, task, cpu, now);
 	cpu->running_since_ns = 0;
+	size_active_if_due(now);
 	if (!task)
 		return;
 	if (!runnable)

@@ -51,7 +51,7 @@ static __always_inline void idle_view(struct pp_idle_view *view, const struct pp
 }
 
 /* An idle active CPU for the task, claimed; -1 if there is none. */
-static __always_inline s32 claim_active(const struct pp_task *task, s32 prev_cpu)
+verified_once s32 claim_active(const struct pp_task *task __arg_nonnull, s32 prev_cpu)
 {
 	struct pp_idle_view view;
 	s32 rank;
@@ -63,7 +63,7 @@ static __always_inline s32 claim_active(const struct pp_task *task, s32 prev_cpu
 }
 
 /* An idle surplus CPU for the task, claimed; -1 if there is none. */
-static __always_inline s32 claim_surplus(const struct pp_task *task, u32 ceiling)
+verified_once s32 claim_surplus(const struct pp_task *task __arg_nonnull, u32 ceiling)
 {
 	struct pp_idle_view view;
 	s32 rank;
@@ -141,7 +141,7 @@ static __always_inline u64 kept_by_running(const struct pp_task *task, const str
 }
 
 /* Whether @p should wait in the queue of @cpu's LLC. */
-static __always_inline bool should_wait(struct pp_task *task, s32 cpu, u64 now, bool waking)
+verified_once bool should_wait(const struct pp_task *task __arg_nonnull, s32 cpu, u64 now, bool waking)
 {
 	u32 llc = llc_queue(cpu);
 	u64 wait = pp_expected_wait(queue_of(llc)->queued_ns, pp_run_class(task_run_left(task)),
