@@ -23,6 +23,19 @@ fn main() {
         .enable_skel("src/bpf/main.bpf.c", "bpf")
         .build()
         .expect("building src/bpf/main.bpf.c");
+    build_native();
+}
+
+/// The same decisions for src/pure.rs, which tests them.
+fn build_native() {
+    println!("cargo:rerun-if-changed=tests/native/pure.c");
+    println!("cargo:rerun-if-changed=src/bpf");
+    cc::Build::new()
+        .file("tests/native/pure.c")
+        .include("src/bpf")
+        .warnings_into_errors(true)
+        .extra_warnings(false)
+        .compile("powerpack_pure");
 }
 
 fn runs(program: &str) -> bool {

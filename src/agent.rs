@@ -56,7 +56,8 @@ fn run_once(
     let scheduler = Scheduler::start(&ranks, policy, cli.verbose, &mut object)?;
     let exited = watch(scheduler.exit_fd()?)?;
     let clock = StatusClock::new(scheduler.snapshot(&ranks)?);
-    let server = StatsServer::new(stats::server_data()).launch().context("cannot serve statistics")?;
+    let server =
+        StatsServer::new(stats::server_data()).launch().context("cannot serve statistics")?;
     give_back_memory();
     info!(
         "attached: mode {mode}, {} CPUs in {} cores and {} LLCs; Ctrl-C to stop",
@@ -131,10 +132,9 @@ impl Session<'_> {
                 Ok(End::Stopped)
             }
             Some(exit) if exit.restart => Ok(End::Restart),
-            Some(exit) => bail!(
-                "the kernel ended the scheduler and is back on its own: {}",
-                exit.reason
-            ),
+            Some(exit) => {
+                bail!("the kernel ended the scheduler and is back on its own: {}", exit.reason)
+            }
         }
     }
 }

@@ -40,7 +40,10 @@ pub enum Request {
 #[serde(rename_all = "snake_case")]
 pub enum Reply {
     /// The mode in force, and how long the switch to it took (us).
-    Mode { mode: String, took_us: f64 },
+    Mode {
+        mode: String,
+        took_us: f64,
+    },
     Status(Box<Status>),
     Error(String),
 }

@@ -7,6 +7,8 @@ mod cli;
 mod control;
 mod host;
 mod policy;
+#[cfg(test)]
+mod pure;
 mod report;
 mod scheduler;
 mod stats;
@@ -33,6 +35,9 @@ fn main() -> ExitCode {
 }
 
 fn run(cli: &Cli) -> Result<()> {
+    if cli.command.is_some() {
+        die_of_broken_pipes();
+    }
     match &cli.command {
         Some(Command::Mode { mode }) => report::mode(mode.as_deref()),
         Some(Command::Status { json }) => report::status(*json),
@@ -41,6 +46,12 @@ fn run(cli: &Cli) -> Result<()> {
         None if cli.monitor.is_some() => stats::monitor(cli.monitor),
         None => agent::run(cli),
     }
+}
+
+/// What prints and ends may be piped into `head`: Rust would panic there.
+fn die_of_broken_pipes() {
+    // SAFETY: before any thread is started.
+    unsafe { libc::signal(libc::SIGPIPE, libc::SIG_DFL) };
 }
 
 /// Logs go to stderr, as the other scx schedulers' do.

@@ -105,7 +105,10 @@ pub fn topology() -> Result<()> {
         ranks.nr_cores(),
         ranks.llcs().len()
     );
-    println!("rank  cpu  core  LLC  package  node  capacity of {}", intf::pp_limits_PP_CAPACITY_MAX);
+    println!(
+        "rank  cpu  core  LLC  package  node  capacity of {}",
+        intf::pp_limits_PP_CAPACITY_MAX
+    );
     for (rank, cpu) in ranks.cpus().iter().enumerate() {
         println!(
             "{rank:>4} {:>4} {:>5} {:>4} {:>8} {:>5}  {:>8}{}",

@@ -165,7 +165,8 @@ impl StatusClock {
             cpus: cpus
                 .map(|(rank, cpu)| {
                     let (was, is) = (&self.last.cpus[cpu.cpu], &now.cpus[cpu.cpu]);
-                    let busy = busy_ns(is, now.now_ns).saturating_sub(busy_ns(was, self.last.now_ns));
+                    let busy =
+                        busy_ns(is, now.now_ns).saturating_sub(busy_ns(was, self.last.now_ns));
                     cpu_status(cpu.cpu, rank, is, now.active.nr, share_pct(busy, interval_ns))
                 })
                 .collect(),
@@ -186,11 +187,8 @@ fn share_pct(part: u64, whole: u64) -> f64 {
 
 /// Time run until `now_ns`, with what is running.
 fn busy_ns(cpu: &intf::pp_cpu, now_ns: u64) -> u64 {
-    let running = if cpu.running_since_ns == 0 {
-        0
-    } else {
-        now_ns.saturating_sub(cpu.running_since_ns)
-    };
+    let running =
+        if cpu.running_since_ns == 0 { 0 } else { now_ns.saturating_sub(cpu.running_since_ns) };
     cpu.busy_ns + running
 }
 
@@ -227,9 +225,7 @@ pub fn server_data() -> StatsServerData<(), Counters> {
             });
         Ok(read)
     });
-    StatsServerData::new()
-        .add_meta(Counters::meta())
-        .add_ops("top", StatsOps { open, close: None })
+    StatsServerData::new().add_meta(Counters::meta()).add_ops("top", StatsOps { open, close: None })
 }
 
 /// `--help-stats`.
@@ -253,7 +249,8 @@ mod tests {
     fn every_event_is_reported() {
         let mut cpu: intf::pp_cpu = unsafe { std::mem::zeroed() };
         cpu.events = std::array::from_fn(|event| 1 << event);
-        let snapshot = Snapshot { now_ns: 0, active: unsafe { std::mem::zeroed() }, cpus: vec![cpu] };
+        let snapshot =
+            Snapshot { now_ns: 0, active: unsafe { std::mem::zeroed() }, cpus: vec![cpu] };
         let json = serde_json::to_value(Counters::of(&snapshot)).unwrap();
         let sum: u64 = json.as_object().unwrap().values().map(|v| v.as_u64().unwrap()).sum();
         assert_eq!(sum, (1 << intf::pp_event_PP_NR_EVENTS) - 1);

@@ -73,6 +73,15 @@ pub fn pin(cpu: usize) -> Result<()> {
     Ok(())
 }
 
+/// Sets the nice value of the calling thread. Fails when root would be needed.
+pub fn set_nice(nice: i32) -> Result<()> {
+    // SAFETY: changes a number of the calling thread, which is what 0 means.
+    if unsafe { libc::setpriority(libc::PRIO_PROCESS, 0, nice) } != 0 {
+        bail!("cannot set the nice value {nice}: {}", io::Error::last_os_error());
+    }
+    Ok(())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

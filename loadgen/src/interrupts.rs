@@ -10,8 +10,8 @@ use crate::clock::{self, NS_PER_S};
 /// Interrupts a second, summed over the CPUs.
 #[derive(Debug, Serialize)]
 pub struct Report {
-    timer_per_s: f64,
-    resched_per_s: f64,
+    pub timer_per_s: f64,
+    pub resched_per_s: f64,
 }
 
 /// Sleeps for `seconds` and counts.

@@ -3,23 +3,41 @@
 //! calibrated, because calibrated loops drift under emulation.
 
 mod clock;
+mod drain;
 mod hogs;
 mod interrupts;
 mod periodic;
 mod pipe;
 mod samples;
 mod schedstat;
+mod table;
 
+use std::io::IsTerminal;
 use std::process::ExitCode;
 
-use anyhow::Result;
+use anyhow::{Error, Result};
 use clap::{Parser, Subcommand};
+use serde::Serialize;
 
 use periodic::TaskSpec;
+use table::Table;
 
-/// Loads for measuring schedulers; prints one JSON object.
+/// Eight threads that run 28.0 % of one CPU; with their wake-ups, 28.4 %.
+const LIGHT: &str = "3/20 1.5/25 0.5/33*2 0.1/10*4";
+/// Forty that run a tenth of one.
+const TINY: &str = "0.05/20*40";
+/// A big one among six small ones.
+const MIXED: &str = "10/50 0.2/10*6";
+/// Short ones, of which the wake-up latency is all that matters.
+const WAKE: &str = "0.1/10*4 1/25*2";
+
+/// Loads for measuring schedulers. Prints a table on a terminal, else one JSON
+/// object.
 #[derive(Parser)]
 struct Cli {
+    /// Print JSON on a terminal too
+    #[arg(long, global = true)]
+    json: bool,
     #[command(subcommand)]
     load: Load,
 }
@@ -83,12 +101,28 @@ enum Load {
         #[arg(long, default_value_t = 10.0)]
         seconds: f64,
     },
+    /// Under a periodic load, run a command that switches the scheduler's mode,
+    /// and see when the surplus CPUs are left alone
+    Drain {
+        #[arg(long, default_value_t = 4.0)]
+        seconds: f64,
+        /// A CPU is drained once it has been left alone for this long
+        #[arg(long, default_value_t = 200)]
+        settle_ms: u64,
+        /// The load, as for `periodic`
+        #[arg(long, value_delimiter = ' ', default_value = LIGHT)]
+        tasks: Vec<TaskSpec>,
+        /// The command, run in the middle
+        #[arg(last = true, required = true)]
+        command: Vec<String>,
+    },
 }
 
 fn main() -> ExitCode {
-    match run(Cli::parse().load) {
-        Ok(json) => {
-            println!("{json}");
+    let cli = Cli::parse();
+    match run(cli.load, cli.json || !std::io::stdout().is_terminal()) {
+        Ok(text) => {
+            println!("{}", text.trim_end());
             ExitCode::SUCCESS
         }
         Err(err) => {
@@ -98,25 +132,52 @@ fn main() -> ExitCode {
     }
 }
 
-fn run(load: Load) -> Result<String> {
-    let periodic = |seconds, tasks: &str, stagger| -> Result<String> {
-        let tasks: Result<Vec<TaskSpec>, String> =
-            tasks.split_whitespace().map(str::parse).collect();
-        let tasks = tasks.map_err(anyhow::Error::msg)?;
-        Ok(serde_json::to_string(&periodic::run(&tasks, seconds, stagger)?)?)
+fn run(load: Load, json: bool) -> Result<String> {
+    let preset = |seconds, tasks: &str, stagger| -> Result<String> {
+        show(&periodic::run(&specs(tasks)?, seconds, stagger)?, json)
     };
     match load {
         Load::Periodic { seconds, stagger, tasks } => {
-            Ok(serde_json::to_string(&periodic::run(&tasks, seconds, stagger)?)?)
+            show(&periodic::run(&tasks, seconds, stagger)?, json)
         }
-        Load::Light { seconds } => periodic(seconds, "3/20 1.5/25 0.5/33*2 0.1/10*4", false),
-        Load::Tiny { seconds } => periodic(seconds, "0.05/20*40", true),
-        Load::Mixed { seconds } => periodic(seconds, "10/50 0.2/10*6", false),
-        Load::Wake { seconds } => periodic(seconds, "0.1/10*4 1/25*2", true),
+        Load::Light { seconds } => preset(seconds, LIGHT, false),
+        Load::Tiny { seconds } => preset(seconds, TINY, true),
+        Load::Mixed { seconds } => preset(seconds, MIXED, false),
+        Load::Wake { seconds } => preset(seconds, WAKE, true),
         Load::Hogs { seconds, count, nice, pin } => {
-            Ok(serde_json::to_string(&hogs::run(seconds, count, &nice, pin)?)?)
+            show(&hogs::run(seconds, count, &nice, pin)?, json)
         }
-        Load::Pipe { rounds, pin } => Ok(serde_json::to_string(&pipe::run(rounds, pin)?)?),
-        Load::Interrupts { seconds } => Ok(serde_json::to_string(&interrupts::run(seconds)?)?),
+        Load::Pipe { rounds, pin } => show(&pipe::run(rounds, pin)?, json),
+        Load::Interrupts { seconds } => show(&interrupts::run(seconds)?, json),
+        Load::Drain { seconds, settle_ms, tasks, command } => {
+            show(&drain::run(&tasks, seconds, settle_ms, &command)?, json)
+        }
+    }
+}
+
+fn show(report: &(impl Serialize + Table), json: bool) -> Result<String> {
+    Ok(if json { serde_json::to_string(report)? } else { report.table() })
+}
+
+fn specs(text: &str) -> Result<Vec<TaskSpec>> {
+    text.split_whitespace().map(|task| task.parse().map_err(Error::msg)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory;
+
+    /// clap checks the definition for contradictions only when asked to.
+    #[test]
+    fn definition_is_consistent() {
+        Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn the_light_load_is_that_of_the_published_figures() {
+        let share = |load| specs(load).unwrap().iter().map(TaskSpec::cpu_pct).sum::<f64>();
+        assert!((share(LIGHT) - 28.03).abs() < 0.01, "{}", share(LIGHT));
+        assert!((share(TINY) - 10.0).abs() < 0.01, "{}", share(TINY));
     }
 }

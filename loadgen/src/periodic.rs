@@ -9,7 +9,7 @@ use serde::Serialize;
 
 use crate::clock::{self, NS_PER_MS, NS_PER_S};
 use crate::samples::{Summary, summarize};
-use crate::schedstat::{self, NonIdle};
+use crate::schedstat::{Meter, NonIdle};
 
 /// Time for the threads to get going before the clock starts.
 const START_DELAY_NS: u64 = 50_000_000;
@@ -44,28 +44,44 @@ impl FromStr for TaskSpec {
     }
 }
 
-/// What the threads of one kind met.
-#[derive(Debug, Serialize)]
-struct TaskReport {
-    task: String,
-    threads: usize,
-    overruns: usize,
-    response: Summary,
-    /// The longest response beyond the task's own run time (us).
-    max_delay_us: f64,
+impl TaskSpec {
+    /// What its threads need of one CPU (%).
+    #[cfg(test)]
+    pub fn cpu_pct(&self) -> f64 {
+        100.0 * self.run_ns as f64 * self.count as f64 / self.period_ns as f64
+    }
 }
 
-/// What all of them met.
+/// What the threads of one kind met.
+#[derive(Debug, Serialize)]
+pub struct TaskReport {
+    /// RUN/PERIOD in ms.
+    pub task: String,
+    pub threads: usize,
+    pub activations: usize,
+    /// Activations that were not finished at their next planned wake.
+    pub overruns: usize,
+    /// First instruction minus planned wake.
+    pub wake_latency: Summary,
+    /// End of the work minus planned wake.
+    pub response: Summary,
+    /// The longest response beyond the task's own run time (us).
+    pub max_delay_us: f64,
+}
+
+/// What all of them met. The kinds come first, so that whoever looks for the
+/// last of a name in the JSON finds the total.
 #[derive(Debug, Serialize)]
 pub struct Report {
-    seconds: f64,
-    overruns: usize,
-    wake_latency: Summary,
-    response: Summary,
-    max_delay_us: f64,
+    pub seconds: f64,
+    pub tasks: Vec<TaskReport>,
+    pub activations: usize,
+    pub overruns: usize,
+    pub wake_latency: Summary,
+    pub response: Summary,
+    pub max_delay_us: f64,
     #[serde(flatten)]
-    non_idle: NonIdle,
-    tasks: Vec<TaskReport>,
+    pub non_idle: Option<NonIdle>,
 }
 
 #[derive(Default)]
@@ -102,9 +118,9 @@ pub fn run(specs: &[TaskSpec], seconds: f64, stagger: bool) -> Result<Report> {
         })
         .collect();
     clock::sleep_until(start);
-    let before = schedstat::read()?;
+    let meter = Meter::start()?;
     clock::sleep_until(end);
-    let non_idle = schedstat::between(&before, &schedstat::read()?, clock::now_ns() - start);
+    let non_idle = meter.stop()?;
     let mut records = Vec::new();
     for (spec, threads) in specs.iter().zip(threads) {
         let mut record = Record::default();
@@ -140,7 +156,7 @@ fn activate(run_ns: u64, period_ns: u64, mut next: u64, end: u64) -> Record {
     record
 }
 
-fn report(records: Vec<(&TaskSpec, Record)>, seconds: f64, non_idle: NonIdle) -> Report {
+fn report(records: Vec<(&TaskSpec, Record)>, seconds: f64, non_idle: Option<NonIdle>) -> Report {
     let mut all = Record::default();
     let mut tasks = Vec::new();
     for (spec, record) in records {
@@ -148,7 +164,9 @@ fn report(records: Vec<(&TaskSpec, Record)>, seconds: f64, non_idle: NonIdle) ->
         tasks.push(TaskReport {
             task: spec.text.clone(),
             threads: spec.count,
+            activations: record.response_ns.len(),
             overruns: record.overruns,
+            wake_latency: summarize(record.latency_ns.clone()),
             response: summarize(record.response_ns.clone()),
             max_delay_us: longest.saturating_sub(spec.run_ns) as f64 / 1e3,
         });
@@ -156,6 +174,7 @@ fn report(records: Vec<(&TaskSpec, Record)>, seconds: f64, non_idle: NonIdle) ->
     }
     Report {
         seconds,
+        activations: all.response_ns.len(),
         overruns: all.overruns,
         wake_latency: summarize(all.latency_ns),
         response: summarize(all.response_ns),

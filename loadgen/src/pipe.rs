@@ -16,8 +16,8 @@ const WARM_UP: u32 = 500;
 /// What a round trip took.
 #[derive(Debug, Serialize)]
 pub struct Report {
-    rounds: u32,
-    ns_per_round: f64,
+    pub rounds: u32,
+    pub ns_per_round: f64,
 }
 
 /// Sends `rounds` bytes there and back, both ends bound to `cpu` if given.

@@ -6,6 +6,8 @@ use std::fs;
 use anyhow::{Context, Result};
 use serde::Serialize;
 
+use crate::clock;
+
 /// The field of a `cpuN` line, after its name, that holds the ns of tasks run.
 const RUN_TIME_FIELD: usize = 6;
 
@@ -18,11 +20,31 @@ pub struct NonIdle {
     pub beyond_busiest_pct: f64,
 }
 
+/// The file, missing without CONFIG_SCHEDSTATS.
+const PATH: &str = "/proc/schedstat";
+
 /// Run time of each CPU since boot (ns), in the order of the file.
 pub fn read() -> Result<Vec<u64>> {
-    let text = fs::read_to_string("/proc/schedstat")
-        .context("cannot read /proc/schedstat: the kernel needs CONFIG_SCHEDSTATS")?;
+    let text = fs::read_to_string(PATH)
+        .with_context(|| format!("cannot read {PATH}: the kernel needs CONFIG_SCHEDSTATS"))?;
     parse(&text)
+}
+
+/// Measures from a start to an end; nothing on a kernel that does not count,
+/// where the loads are still good for their times.
+pub struct Meter(Option<(Vec<u64>, u64)>);
+
+impl Meter {
+    pub fn start() -> Result<Self> {
+        let counted = fs::exists(PATH)?;
+        Ok(Meter(if counted { Some((read()?, clock::now_ns())) } else { None }))
+    }
+
+    pub fn stop(self) -> Result<Option<NonIdle>> {
+        let Some((before, begin)) = self.0 else { return Ok(None) };
+        let after = read()?;
+        Ok(Some(between(&before, &after, clock::now_ns() - begin)))
+    }
 }
 
 fn parse(text: &str) -> Result<Vec<u64>> {

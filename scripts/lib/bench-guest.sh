@@ -1,125 +1,181 @@
 #!/usr/bin/env bash
-# In the VM: run the loads under each scheduler, interleaved, and write a line
-# of JSON for each measurement. Arguments: the output file, the number of runs,
-# the rows, the schedulers (both separated by commas).
+# In the VM: run the loads under each scheduler, the schedulers in turn, and
+# write a line of JSON for each measurement.
+# Arguments: the output file, the number of runs, the rows and the schedulers
+# (both separated by commas), what to multiply the loads' seconds by (1).
+# BENCH_BIN, if set, holds the programs to be measured.
 set -euo pipefail
 out=$1
 runs=$2
 rows=${3//,/ }
 schedulers=${4//,/ }
+scale=${5:-1}
 scx=/sys/kernel/sched_ext
+log=/tmp/sched.log
+export PATH="${BENCH_BIN:+$BENCH_BIN:}$PATH"
+# A pipe on which nothing ever comes: waiting on it is a sleep without a fork,
+# whose instructions would be counted.
+exec {nothing}<> <(:)
 
 wants() { [[ " $rows " == *" $1 "* ]]; }
 
+nap() { read -rt "$1" -u "$nothing" || true; }
+
+scaled() { awk -v s="$1" -v scale="$scale" 'BEGIN { print s * scale }'; }
+
 emit() { printf '{"run":%s,"sched":"%s","row":"%s","data":%s}\n' "$run" "$sched" "$1" "$2" >>"$out"; }
+
+# Text as a JSON string; what would need escapes (134: a backslash) is left out.
+quoted() { printf '"%s"' "$(printf '%s' "$1" | tr -d '"\134' | tr -s '[:cntrl:]' ' ')"; }
 
 command_of() {
 	case $1 in
 	packing | spread) echo "scx_powerpack --mode $1" ;;
 	bpfland) echo "scx_bpfland -m powersave" ;;
 	lavd) echo "scx_lavd --powersave" ;;
+	*) echo "nothing is called $1" >&2 && return 1 ;;
 	esac
+}
+
+state_is() {
+	local state
+	read -r state <$scx/state
+	[ "$state" = "$1" ]
+}
+
+failed() {
+	emit failed "$(quoted "$1: $(grep . $log | tail -n 2)")"
+	[ -z "$pid" ] || kill -KILL "$pid" 2>/dev/null || true
+	[ -z "$pid" ] || wait "$pid" 2>/dev/null || true
+	pid=''
 }
 
 # Start scheduler $1 (eevdf: none) and wait until it is in charge.
 start() {
-	local begin
+	local begin end command
 	pid=''
-	[ "$1" = eevdf ] && return
-	begin=$(date +%s%N)
-	$(command_of "$1") >/tmp/sched.log 2>&1 &
+	[ "$1" != eevdf ] || return 0
+	begin=${EPOCHREALTIME/./}
+	read -ra command < <(command_of "$1")
+	"${command[@]}" >$log 2>&1 &
 	pid=$!
-	until [ "$(cat $scx/state)" = enabled ]; do
-		if ! kill -0 $pid 2>/dev/null; then
-			emit failed "\"$(tail -n 1 /tmp/sched.log | tr -d '"\\')\""
-			return 1
-		fi
-		sleep 0.01
+	until state_is enabled; do
+		if ! kill -0 "$pid" 2>/dev/null; then failed 'ended while loading' && return 1; fi
+		end=${EPOCHREALTIME/./}
+		if ((end - begin > 60000000)); then failed 'not in charge after 60 s' && return 1; fi
+		nap 0.002
 	done
-	if wants load; then
-		emit load "{\"ms\":$((($(date +%s%N) - begin) / 1000000))}"
-	fi
-	sleep 2
+	end=${EPOCHREALTIME/./}
+	! wants load || emit load "{\"ms\":$(((end - begin) / 1000)).$(((end - begin) / 100 % 10))}"
+	nap 3
 }
 
+# End it; whatever was measured while it was not in charge is none of its.
 stop() {
 	[ -n "$pid" ] || return 0
+	state_is enabled || { failed 'lost charge during the measurements' && return; }
 	kill -INT "$pid"
 	wait "$pid" || true
-	[ "$(cat $scx/state)" = disabled ]
+	for _ in $(seq 100); do
+		if state_is disabled; then return; fi
+		nap 0.05
+	done
+	failed 'still in charge 5 s after SIGINT'
 }
+
+# CPU time (ns) of all threads of process $1, exact where ticks are not.
+cpu_ns() { awk '{ ns += $1 } END { printf "%.0f", ns }' /proc/"$1"/task/*/schedstat; }
 
 agent_at_rest() {
-	local before after rss
-	before=$(awk '{ print $14 + $15 }' /proc/"$pid"/stat)
-	sleep 10
-	after=$(awk '{ print $14 + $15 }' /proc/"$pid"/stat)
+	local before after rss seconds=10
+	nap 1
+	before=$(cpu_ns "$pid")
+	nap $seconds
+	after=$(cpu_ns "$pid")
 	rss=$(awk '/VmRSS/ { print $2 }' /proc/"$pid"/status)
-	# A clock tick is 10 ms; 10 s of them are 1000.
-	emit agent "{\"cpu_pct\":$(((after - before) * 100 / 1000)),\"ticks\":$((after - before)),\"rss_kib\":$rss}"
+	# The total shows that a difference of nothing is no failure to count.
+	emit agent "{\"cpu_ns\":$((after - before)),\"total_ns\":$after,\"seconds\":$seconds,\"rss_kib\":$rss}"
 }
 
-# Under the light load: from spread to packing; how long, and when the surplus
+# Under the light load, from spread to packing: how long, and when the surplus
 # CPUs have run their last.
 switch_mode() {
-	local took
+	local loads seq
+	loads=$(cat $scx/enable_seq)
 	scx_powerpack mode spread >/dev/null
-	powerpack-load light --seconds 3 >/tmp/drain.json &
-	sleep 1.5
-	took=$(scx_powerpack mode packing | sed 's/[^0-9]*\([0-9]*\) us.*/\1/')
-	emit switch "{\"took_us\":$took,\"drained_ms\":$(drained_ms)}"
-	wait $!
-	scx_powerpack mode "$sched" >/dev/null
+	emit switch "$(powerpack-load drain --seconds 4 -- scx_powerpack mode packing)"
+	seq=$(cat $scx/enable_seq)
+	[ "$loads" = "$seq" ] || failed "enable_seq went from $loads to $seq"
 }
 
-# After how many steps of 10 ms all CPUs but the busiest stay unused (for 200 ms).
-drained_ms() {
-	local step last=0 before after
-	before=$(busy_cpus)
-	for step in $(seq 1 30); do
-		sleep 0.01
-		after=$(busy_cpus)
-		[ "$(used "$before" "$after")" -le 1 ] || last=$step
-		before=$after
-	done
-	echo $((last * 10))
-}
-
-busy_cpus() { awk '/^cpu/ { printf "%s ", $8 }' /proc/schedstat; }
-
-# How many CPUs ran for more than 0.2 ms between two readings.
-used() { echo "$1 | $2" | awk '{ n = (NF - 1) / 2; for (i = 1; i <= n; i++) if ($(n + 1 + i) - $i > 200000) used++; print used + 0 }'; }
-
+# Several at once would be measured as one: none of these overlap.
 measure() {
-	local load
+	local load times
 	for load in light:15 tiny:10 mixed:10 wake:10 interrupts:10; do
-		if wants "${load%:*}"; then
-			emit "${load%:*}" "$(powerpack-load "${load%:*}" --seconds "${load#*:}")"
-		fi
+		! wants "${load%:*}" ||
+			emit "${load%:*}" "$(powerpack-load "${load%:*}" --seconds "$(scaled "${load#*:}")")"
 	done
 	if wants pipe; then
-		emit pipe_pinned "$(powerpack-load pipe --rounds 3000 --pin 1)"
-		emit pipe_free "$(powerpack-load pipe --rounds 3000)"
+		emit pipe_pinned "$(powerpack-load pipe --rounds 2000 --pin 1)"
+		emit pipe_free "$(powerpack-load pipe --rounds 2000)"
 	fi
+	! wants work || emit work "$(powerpack-load hogs --count 8 --seconds "$(scaled 3)")"
 	if wants hackbench; then
-		emit hackbench "{\"seconds\":$(hackbench -g 2 -l 200 | awk '/Time/ { print $2 }')}"
+		# At least three in all.
+		for times in $(seq $(((runs + 2) / runs))); do
+			emit hackbench "{\"seconds\":$(hackbench -g 2 -l 200 | awk '/Time/ { print $2 }'),\"nth\":$times}"
+		done
 	fi
-	if wants hogs; then
-		emit hogs "$(powerpack-load hogs --count 8 --seconds 10)"
+	if [ "$sched" = packing ]; then
+		! wants agent || agent_at_rest
+		! wants switch || switch_mode
 	fi
-	if wants agent && [[ $sched == packing ]]; then agent_at_rest; fi
-	if wants switch && [[ $sched == packing ]]; then switch_mode; fi
+	if [ "$sched" = eevdf ] && wants light && [ "$run" = 1 ]; then
+		emit floor "$(taskset -c 3 powerpack-load light --seconds "$(scaled 15)")"
+	fi
+}
+
+# The saturated machine: each scheduler between two runs of the kernel's own,
+# so that what changes on the host does not pass for a difference. Many short
+# ones, because each pair is off by some percent.
+hogs() {
+	local other
+	for run in $(seq $((runs * 4))); do
+		for other in ${schedulers//eevdf/}; do
+			for sched in eevdf "$other"; do
+				start "$sched" || continue
+				emit hogs "$(powerpack-load hogs --count 8 --seconds "$(scaled 5)")"
+				stop
+			done
+		done
+	done
+	sched=eevdf
+	emit hogs "$(powerpack-load hogs --count 8 --seconds "$(scaled 5)")"
 }
 
 # The peers' BPF objects ask for the kernel's configuration; ours do not.
 mount -t tmpfs tmpfs /boot
 cp "$CACHE/kernels/7/config" "/boot/config-$(uname -r)"
 
-sleep 3
-for run in $(seq "$runs"); do
-	for sched in $schedulers; do
-		start "$sched" || continue
-		measure
-		stop
-	done
+run=0 sched=''
+emit kernel "$(quoted "$(uname -r), $(nproc) CPUs")"
+for sched in ${schedulers//eevdf/}; do
+	# Also brings the program into memory, so that no load time is a disk's.
+	version=$($(command_of "$sched") --version 2>/dev/null | head -n 1) || version='cannot be run'
+	emit version "$(quoted "$version")"
 done
+nap 3
+
+if [ "$rows" = hogs ]; then
+	hogs
+else
+	for run in $(seq "$runs"); do
+		for sched in $schedulers; do
+			start "$sched" || continue
+			measure
+			stop
+		done
+	done
+fi
+sched=''
+emit complaints "$(dmesg | grep -cE 'BUG|WARNING|stall|lockup|hung task' || true)"

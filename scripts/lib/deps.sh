@@ -1,10 +1,13 @@
 # shellcheck shell=bash
 # Debian packages and the Rust toolchain. Sourced after common.sh.
 
-BUILD_PACKAGES=(clang-19 llvm-19 libelf-dev zlib1g-dev pkg-config make gcc)
-VM_PACKAGES=(kmod udev libcap-ng-dev libseccomp-dev python3-venv iproute2 procps)
-TEST_PACKAGES=(clang-format-19 shellcheck meson ninja-build stress-ng rt-tests util-linux)
-KERNEL_PACKAGES=(flex bison bc libssl-dev pahole xz-utils cpio rsync)
+# shellcheck disable=SC2034 # used by those who source this
+{
+	BUILD_PACKAGES=(clang-19 llvm-19 libelf-dev zlib1g-dev pkg-config make gcc)
+	VM_PACKAGES=(kmod udev libcap-ng-dev libseccomp-dev python3-venv iproute2 procps)
+	TEST_PACKAGES=(clang-format-19 shellcheck meson ninja-build stress-ng rt-tests util-linux)
+	KERNEL_PACKAGES=(flex bison bc libssl-dev pahole xz-utils cpio rsync)
+}
 
 # The mirror that this machine uses already.
 mirror() {

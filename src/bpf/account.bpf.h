@@ -28,7 +28,7 @@ static u32 cgroup_path_weight(struct cgroup *cgrp)
 	u32 weight = PP_WEIGHT_DEFAULT;
 	int level;
 
-	bpf_for(level, 1, CGROUP_DEPTH_MAX) {
+	bpf_for (level, 1, CGROUP_DEPTH_MAX) {
 		struct cgroup *ancestor = bpf_cgroup_ancestor(cgrp, level);
 		struct pp_cgroup *state;
 
@@ -45,8 +45,8 @@ static u32 cgroup_path_weight(struct cgroup *cgrp)
 static void refresh_weight(struct task_struct *p, struct pp_task *task, struct cgroup *cgrp)
 {
 	task->cgroup_generation = cgroup_generation;
-	task->weight = pp_effective_weight(p->scx.weight, cgrp ? cgroup_path_weight(cgrp) :
-								  PP_WEIGHT_DEFAULT);
+	task->weight = pp_effective_weight(p->scx.weight,
+					   cgrp ? cgroup_path_weight(cgrp) : PP_WEIGHT_DEFAULT);
 }
 
 static void refresh_weight_now(struct task_struct *p, struct pp_task *task)
@@ -66,10 +66,10 @@ static __always_inline void update_cpu_util(struct pp_cpu *cpu, u64 now)
 
 	if ((s64)delta <= 0)
 		return;
-	cpu->util_fp = cpu->running_since_ns ?
-			       pp_util_run(cpu->util_fp, delta,
-					   pp_capacity_now(cpu->capacity, cpu->freq)) :
-			       pp_util_decay(cpu->util_fp, delta);
+	cpu->util_fp = cpu->running_since_ns
+			       ? pp_util_run(cpu->util_fp, delta,
+					     pp_capacity_now(cpu->capacity, cpu->freq))
+			       : pp_util_decay(cpu->util_fp, delta);
 	cpu->updated_ns = now;
 }
 
@@ -81,8 +81,7 @@ static __always_inline void update_bound_util(struct pp_cpu *cpu, u64 now, u64 r
 
 	if ((s64)idle > 0)
 		cpu->bound_fp = pp_util_decay(cpu->bound_fp, idle);
-	cpu->bound_fp = pp_util_run(cpu->bound_fp, ran,
-				    pp_capacity_now(cpu->capacity, cpu->freq));
+	cpu->bound_fp = pp_util_run(cpu->bound_fp, ran, pp_capacity_now(cpu->capacity, cpu->freq));
 	cpu->bound_updated_ns = now;
 }
 
@@ -93,8 +92,7 @@ static __always_inline void update_task_util(struct pp_task *task, const struct 
 
 	if ((s64)slept > 0)
 		task->util_fp = pp_util_decay(task->util_fp, slept);
-	task->util_fp =
-		pp_util_run(task->util_fp, ran, pp_capacity_now(cpu->capacity, cpu->freq));
+	task->util_fp = pp_util_run(task->util_fp, ran, pp_capacity_now(cpu->capacity, cpu->freq));
 	task->updated_ns = now;
 }
 

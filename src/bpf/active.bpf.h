@@ -27,10 +27,9 @@ static __always_inline u32 measure_cpu(const struct pp_cpu *cpu, u64 now, u32 *l
 		return 0;
 	}
 	if ((s64)delta > 0)
-		util = cpu->running_since_ns ?
-			       pp_util_run(util, delta,
-					   pp_capacity_now(cpu->capacity, cpu->freq)) :
-			       pp_util_decay(util, delta);
+		util = cpu->running_since_ns
+			       ? pp_util_run(util, delta, pp_capacity_now(cpu->capacity, cpu->freq))
+			       : pp_util_decay(util, delta);
 	if (bound && (s64)bound_delta > 0)
 		bound = pp_util_decay(bound, bound_delta);
 	util = pp_util(util);
@@ -45,10 +44,10 @@ static __always_inline void measure(const struct pp_policy *policy, u64 now)
 	u32 rank;
 
 	__builtin_memset(&sizing, 0, sizeof(sizing));
-	bpf_for(rank, 0, nr_ranks)
+	bpf_for (rank, 0, nr_ranks)
 		sizing.demand += measure_cpu(cpu_state(cpu_at(rank)), now,
 					     &rank_capacity[rank % PP_MAX_CPUS]);
-	bpf_for(rank, 0, nr_ranks)
+	bpf_for (rank, 0, nr_ranks)
 		pp_size_rank(policy, &sizing, rank, rank_capacity[rank % PP_MAX_CPUS]);
 }
 
@@ -57,7 +56,7 @@ static void kick_idle(u32 from, u32 to)
 {
 	u32 rank;
 
-	bpf_for(rank, from, to) {
+	bpf_for (rank, from, to) {
 		if (claim_rank(rank))
 			scx_bpf_kick_cpu(cpu_at(rank), 0);
 	}
@@ -69,7 +68,7 @@ static void evacuate(u32 from, u32 to)
 {
 	u32 rank;
 
-	bpf_for(rank, from, to) {
+	bpf_for (rank, from, to) {
 		if (!test_idle(rank))
 			scx_bpf_kick_cpu(cpu_at(rank), SCX_KICK_PREEMPT);
 	}
@@ -129,7 +128,7 @@ static bool size_active_now(void)
 {
 	u32 try;
 
-	bpf_for(try, 0, SIZE_TRIES) {
+	bpf_for (try, 0, SIZE_TRIES) {
 		if (size_active(scx_bpf_now(), true))
 			return true;
 	}

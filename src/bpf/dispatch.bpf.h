@@ -15,7 +15,7 @@ static bool take_from_others(u32 llc)
 {
 	u32 step;
 
-	bpf_for(step, 1, nr_llcs) {
+	bpf_for (step, 1, nr_llcs) {
 		u32 other = (llc + step) % nr_llcs;
 
 		if (take_from(other)) {
@@ -76,8 +76,8 @@ static __always_inline void let_earlier_first(const struct pp_cpu *state, s32 cp
 		return;
 	bpf_rcu_read_lock();
 	head = __COMPAT_scx_bpf_dsq_peek(llc_queue(cpu));
-	if (head && pp_goes_first(head->scx.dsq_vtime, 0, state->curr_deadline,
-				  state->curr_run_ns)) {
+	if (head &&
+	    pp_goes_first(head->scx.dsq_vtime, 0, state->curr_deadline, state->curr_run_ns)) {
 		count(PP_EV_PREEMPT);
 		scx_bpf_kick_cpu(cpu, SCX_KICK_PREEMPT);
 	}

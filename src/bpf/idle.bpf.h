@@ -31,7 +31,7 @@ static __always_inline void update_idle_core(u32 rank, bool idle)
 
 	/* The ranks of a core are neighbours; of one that straddles two words
 	 * only the first part is looked at, which errs to less idle cores. */
-	bpf_for(sibling, first, first + cores_threads) {
+	bpf_for (sibling, first, first + cores_threads) {
 		if (sibling < nr_ranks && rank_word(sibling) == word &&
 		    core_of_rank[sibling % PP_MAX_CPUS] == first)
 			bits |= rank_bit(sibling);

@@ -78,17 +78,17 @@ enum pp_event {
 /* A CPU as it was when it last changed its task. Written by BPF, read by anyone. */
 struct pp_cpu {
 	u64 running_since_ns; /* 0: no task of ours runs */
-	u64 updated_ns; /* the time that util_fp stands for */
-	u64 busy_ns; /* ns of tasks run since the scheduler was loaded */
+	u64 updated_ns;	      /* the time that util_fp stands for */
+	u64 busy_ns;	      /* ns of tasks run since the scheduler was loaded */
 	u64 bound_updated_ns;
 	u64 stint_start_ns; /* when the running task was put on the CPU */
-	u64 curr_deadline; /* its virtual deadline */
-	u64 curr_run_ns; /* how long it is expected to run in all */
-	u32 util_fp; /* utilization, 1024 << 20 = all of the fastest CPU */
-	u32 bound_fp; /* the part of it that could not run elsewhere */
-	u32 capacity; /* 0..1024, of this CPU at its highest frequency */
-	u32 freq; /* 0..1024, current frequency over the highest */
-	u32 direct_streak; /* tasks put straight into the local DSQ since a dispatch */
+	u64 curr_deadline;  /* its virtual deadline */
+	u64 curr_run_ns;    /* how long it is expected to run in all */
+	u32 util_fp;	    /* utilization, 1024 << 20 = all of the fastest CPU */
+	u32 bound_fp;	    /* the part of it that could not run elsewhere */
+	u32 capacity;	    /* 0..1024, of this CPU at its highest frequency */
+	u32 freq;	    /* 0..1024, current frequency over the highest */
+	u32 direct_streak;  /* tasks put straight into the local DSQ since a dispatch */
 	u32 direct_waiting; /* one of them has not run yet */
 	u32 dispatches;
 	u32 online;
@@ -100,11 +100,11 @@ _Static_assert(sizeof(struct pp_cpu) == 192, "pp_cpu is shared with Rust");
 struct pp_active {
 	u64 updated_ns;
 	u64 shrink_since_ns; /* since when a smaller set would do; 0: it would not */
-	u64 demand; /* summed utilization of tasks that are free to move, 1024 a CPU */
-	u64 room; /* what more the active set takes until it is full, same scale */
-	u32 nr; /* ranks [0, nr) are active */
-	u32 ceiling; /* ranks at and above are never used by tasks free to move */
-	u32 spills; /* since updated_ns */
+	u64 demand;	     /* summed utilization of tasks that are free to move, 1024 a CPU */
+	u64 room;	     /* what more the active set takes until it is full, same scale */
+	u32 nr;		     /* ranks [0, nr) are active */
+	u32 ceiling;	     /* ranks at and above are never used by tasks free to move */
+	u32 spills;	     /* since updated_ns */
 	u32 pad;
 };
 _Static_assert(sizeof(struct pp_active) == 48, "pp_active is shared with Rust");

@@ -23,15 +23,14 @@ struct {
 } exit_ring SEC(".maps");
 
 /* Where may @p run, in rank space? */
-static void refresh_allowed(struct task_struct *p, struct pp_task *task,
-			    const struct cpumask *mask)
+static void refresh_allowed(struct task_struct *p, struct pp_task *task, const struct cpumask *mask)
 {
 	bool restricted = false;
 	u32 rank;
 
 	for (int word = 0; word < PP_RANK_WORDS; word++)
 		task->allowed[word] = 0;
-	bpf_for(rank, 0, nr_ranks) {
+	bpf_for (rank, 0, nr_ranks) {
 		if (bpf_cpumask_test_cpu(cpu_at(rank), mask))
 			task->allowed[rank_word(rank)] |= rank_bit(rank);
 		else
@@ -43,7 +42,8 @@ static void refresh_allowed(struct task_struct *p, struct pp_task *task,
 s32 BPF_STRUCT_OPS_SLEEPABLE(powerpack_init_task, struct task_struct *p,
 			     struct scx_init_task_args *args)
 {
-	struct pp_task *task = bpf_task_storage_get(&tasks, p, NULL, BPF_LOCAL_STORAGE_GET_F_CREATE);
+	struct pp_task *task =
+		bpf_task_storage_get(&tasks, p, NULL, BPF_LOCAL_STORAGE_GET_F_CREATE);
 
 	if (!task)
 		return -ENOMEM;
@@ -186,7 +186,8 @@ void BPF_STRUCT_OPS(powerpack_update_idle, s32 cpu, bool idle)
 	/* A task may have been queued after this CPU looked for one and before
 	 * it could be seen to be idle. With one active CPU the wakeup itself
 	 * reschedules it. */
-	if (idle && active_set.nr > 1 && is_active(cpu) && scx_bpf_dsq_nr_queued(llc_queue(cpu)) > 0)
+	if (idle && active_set.nr > 1 && is_active(cpu) &&
+	    scx_bpf_dsq_nr_queued(llc_queue(cpu)) > 0)
 		scx_bpf_kick_cpu(cpu, 0);
 }
 
@@ -229,7 +230,7 @@ void BPF_STRUCT_OPS(powerpack_cpu_offline, s32 cpu)
 	note_hotplug(cpu, false);
 	/* ops.dispatch is not called on it any more: run here, or be moved by
 	 * the kernel, what would wait for it for ever. */
-	bpf_for_each(scx_dsq, p, cpu_queue(cpu), 0)
+	bpf_for_each (scx_dsq, p, cpu_queue(cpu), 0)
 		scx_bpf_dsq_move(BPF_FOR_EACH_ITER, p, SCX_DSQ_LOCAL_ON | cpu, 0);
 }
 
@@ -268,14 +269,14 @@ s32 BPF_STRUCT_OPS_SLEEPABLE(powerpack_init)
 	u32 llc, rank;
 	s32 err;
 
-	bpf_for(llc, 0, nr_llcs) {
+	bpf_for (llc, 0, nr_llcs) {
 		err = scx_bpf_create_dsq(llc, NUMA_NO_NODE);
 		if (err) {
 			scx_bpf_error("cannot create the queue of LLC %u: error %d", llc, err);
 			return err;
 		}
 	}
-	bpf_for(rank, 0, nr_ranks) {
+	bpf_for (rank, 0, nr_ranks) {
 		err = scx_bpf_create_dsq(cpu_queue(cpu_at(rank)), NUMA_NO_NODE);
 		if (err) {
 			scx_bpf_error("cannot create the queue of CPU %d: error %d", cpu_at(rank),
@@ -320,8 +321,7 @@ SCX_OPS_DEFINE(powerpack_ops, .init_task = (void *)powerpack_init_task,
 	       .dispatch = (void *)powerpack_dispatch, .running = (void *)powerpack_running,
 	       .tick = (void *)powerpack_tick, .stopping = (void *)powerpack_stopping,
 	       .update_idle = (void *)powerpack_update_idle, .disable = (void *)powerpack_disable,
-	       .exit_task = (void *)powerpack_exit_task,
-	       .cpu_online = (void *)powerpack_cpu_online,
+	       .exit_task = (void *)powerpack_exit_task, .cpu_online = (void *)powerpack_cpu_online,
 	       .cpu_offline = (void *)powerpack_cpu_offline,
 	       .cgroup_init = (void *)powerpack_cgroup_init,
 	       .cgroup_set_weight = (void *)powerpack_cgroup_set_weight,

@@ -30,8 +30,8 @@ static __always_inline bool may_go_direct(s32 cpu)
 	struct pp_cpu *state = cpu_state(cpu);
 	struct pp_queue *own = queue_of(cpu_queue(cpu)), *shared = queue_of(llc_queue(cpu));
 
-	return !state->direct_waiting && own->nr <= 0 &&
-	       shared->nr <= 0 && state->direct_streak < PP_DIRECT_STREAK_MAX;
+	return !state->direct_waiting && own->nr <= 0 && shared->nr <= 0 &&
+	       state->direct_streak < PP_DIRECT_STREAK_MAX;
 }
 
 static __always_inline void go_direct(s32 cpu)
@@ -134,14 +134,15 @@ static __always_inline u64 kept_by_running(const struct pp_task *task, const str
 	if (waking && preempts(task, cpu, now))
 		return 0;
 	/* let_earlier_first() will put this one first. */
-	if (!cpu->running_since_ns && pp_goes_first(task_deadline(task), task_run_left(task),
-						    cpu->curr_deadline, left))
+	if (!cpu->running_since_ns &&
+	    pp_goes_first(task_deadline(task), task_run_left(task), cpu->curr_deadline, left))
 		return 0;
 	return left < PP_SLICE_SHARED_NS ? left : PP_SLICE_SHARED_NS;
 }
 
 /* Whether @p should wait in the queue of @cpu's LLC. */
-verified_once bool should_wait(const struct pp_task *task __arg_nonnull, s32 cpu, u64 now, bool waking)
+verified_once bool should_wait(const struct pp_task *task __arg_nonnull, s32 cpu, u64 now,
+			       bool waking)
 {
 	u32 llc = llc_queue(cpu);
 	u64 wait = pp_expected_wait(queue_of(llc)->queued_ns, pp_run_class(task_run_left(task)),
@@ -231,8 +232,7 @@ static void place_restricted(struct task_struct *p, struct pp_task *task, u64 en
 		scx_bpf_kick_cpu(cpu, 0);
 		return;
 	}
-	cpu = bpf_cpumask_test_cpu(here, p->cpus_ptr) ? here :
-							(s32)bpf_cpumask_first(p->cpus_ptr);
+	cpu = bpf_cpumask_test_cpu(here, p->cpus_ptr) ? here : (s32)bpf_cpumask_first(p->cpus_ptr);
 	join_vtime(task, cpu_queue(cpu));
 	wait_behind(p, task, cpu, cpu_queue(cpu), now, enq_flags);
 	if (cpu != here)

@@ -54,9 +54,9 @@
 
 /* Idle CPUs, and who may run where, in rank space: one bit per rank. */
 struct pp_idle_view {
-	const u64 *idle; /* ranks that are idle */
+	const u64 *idle;      /* ranks that are idle */
 	const u64 *idle_core; /* ranks whose whole core is idle; NULL without SMT */
-	const u64 *allowed; /* NULL: anywhere */
+	const u64 *allowed;   /* NULL: anywhere */
 	u32 nr_words;
 };
 
@@ -207,7 +207,7 @@ static inline u64 pp_vtime_delta(u64 ran_ns, u32 weight)
  * with the expected run as the request. Hogs ask for a slice at a time. */
 static inline u64 pp_deadline(u64 vtime, u64 run_ns, u32 weight)
 {
-	u64 request = run_ns < PP_REQUEST_MIN_NS ? PP_REQUEST_MIN_NS
+	u64 request = run_ns < PP_REQUEST_MIN_NS   ? PP_REQUEST_MIN_NS
 		      : run_ns < PP_SLICE_ALONE_NS ? run_ns
 						   : PP_SLICE_ALONE_NS;
 
@@ -262,11 +262,11 @@ static inline int pp_slice_over(u64 ran_ns, int short_waits)
 /* How large the active set has to be: begin zeroed but for the demand, then
  * tell every rank in order to pp_size_rank(). */
 struct pp_sizing {
-	u64 demand; /* summed utilization of what is free to move */
+	u64 demand;  /* summed utilization of what is free to move */
 	u64 carried; /* what the needed prefix carries at the fill level */
-	u32 needed; /* the smallest prefix that carries the demand */
+	u32 needed;  /* the smallest prefix that carries the demand */
 	u32 ceiling; /* the largest one that the policy allows */
-	u32 usable; /* online CPUs seen so far */
+	u32 usable;  /* online CPUs seen so far */
 	u32 pad;
 };
 

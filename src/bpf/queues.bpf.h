@@ -22,9 +22,8 @@ static __always_inline void leave_queue(struct pp_task *task)
 {
 	if (!task->queued_ns)
 		return;
-	__sync_fetch_and_add(
-		&queue_of(task->queue)->queued_ns[task->queued_class % PP_RUN_CLASSES],
-		-(s64)task->queued_ns);
+	__sync_fetch_and_add(&queue_of(task->queue)->queued_ns[task->queued_class % PP_RUN_CLASSES],
+			     -(s64)task->queued_ns);
 	task->queued_ns = 0;
 }
 

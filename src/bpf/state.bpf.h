@@ -43,8 +43,8 @@ u32 rank_capacity[PP_MAX_CPUS];
 
 /* A queue is a DSQ and what is known of it. */
 struct pp_queue {
-	u64 vtime; /* of its most advanced task that has run */
-	u64 floor_vtime, floor_ns; /* see pp_vtime_floor() */
+	u64 vtime;		       /* of its most advanced task that has run */
+	u64 floor_vtime, floor_ns;     /* see pp_vtime_floor() */
 	s64 queued_ns[PP_RUN_CLASSES]; /* expected work waiting in it */
 	s32 nr; /* tasks waiting; may be too high for a moment, see queues.bpf.h */
 } __attribute__((aligned(64)));
@@ -55,20 +55,20 @@ static struct pp_queue queues[PP_MAX_QUEUES];
 static u32 cgroup_generation;
 
 struct pp_task {
-	u64 vtime; /* on the scale of queue @queue */
-	u64 updated_ns; /* the time that util_fp stands for */
-	u64 run_ns; /* so far in this run, from wakeup to sleep */
-	u64 run_est_ns; /* expected length of a run */
-	u64 queued_ns; /* what it added to queue @queue, 0 once it runs */
+	u64 vtime;		    /* on the scale of queue @queue */
+	u64 updated_ns;		    /* the time that util_fp stands for */
+	u64 run_ns;		    /* so far in this run, from wakeup to sleep */
+	u64 run_est_ns;		    /* expected length of a run */
+	u64 queued_ns;		    /* what it added to queue @queue, 0 once it runs */
 	u64 allowed[PP_RANK_WORDS]; /* rank space; only if restricted */
 	u32 util_fp;
 	u32 util_est; /* 0..1024 */
-	u32 weight; /* of the task and its cgroup, 100 = nice 0 */
+	u32 weight;   /* of the task and its cgroup, 100 = nice 0 */
 	u32 cgroup_generation;
 	u16 queue;
 	u8 queued_class;
 	bool restricted; /* not allowed everywhere */
-	bool fresh; /* has not joined a queue yet */
+	bool fresh;	 /* has not joined a queue yet */
 };
 
 struct {

@@ -1,0 +1,41 @@
+#!/usr/bin/env bash
+# In the VM: run tests one after another. Each has a time limit; after each the
+# kernel must be on its own scheduler and its log free of complaints.
+set -u
+
+# What must not be in the kernel's log. A test that provokes such a line on
+# purpose names it in a line "# expect-dmesg: REGEX".
+COMPLAINTS='BUG|WARNING|Oops|stall|lockup|hung task|runtime error'
+
+run_test() {
+	local file=$1 expected timeout mark complaints
+	timeout=$(sed -n 's/^# timeout: //p' "$file")
+	expected=$(sed -n 's/^# expect-dmesg: //p' "$file")
+	mark="begin $file $RANDOM"
+	echo "$mark" >/dev/kmsg
+	timeout -k 5 "${timeout:-120}" "$file" || return 1
+	if [ "$(cat /sys/kernel/sched_ext/state)" != disabled ]; then
+		echo "a scheduler is still loaded"
+		return 1
+	fi
+	complaints=$(dmesg | sed "1,/$(printf '%s' "$mark" | sed 's/[^a-z0-9 ]/./g')/d" |
+		grep -E "$COMPLAINTS" | grep -vE "${expected:-nothing is expected}")
+	if [ -n "$complaints" ]; then
+		printf 'the kernel complains:\n%s\n' "$complaints"
+		return 1
+	fi
+}
+
+failed=0
+for file in "$@"; do
+	begin=$SECONDS
+	if output=$(run_test "$file" 2>&1); then
+		echo "ok      $(basename "$file" .sh) ($((SECONDS - begin)) s)"
+	else
+		failed=1
+		echo "FAILED  $(basename "$file" .sh) ($((SECONDS - begin)) s)"
+		printf '%s\n' "$output" | tail -n 30
+		pkill -9 -x scx_powerpack
+	fi
+done
+exit $failed

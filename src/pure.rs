@@ -1,0 +1,291 @@
+//! Tests of the decisions: `src/bpf/signal.h` and `policy.h`, compiled natively
+//! by build.rs. Unit tests for what is promised, property tests for what must
+//! hold for any input.
+
+use proptest::prelude::*;
+
+use crate::bpf::intf::pp_policy;
+
+const WORDS: usize = 8;
+const MS: u64 = 1_000_000;
+const FULL: u32 = 1024 << 20;
+
+#[link(name = "powerpack_pure", kind = "static")]
+unsafe extern "C" {
+    safe fn native_util_decay(util: u32, dt: u64) -> u32;
+    safe fn native_util_run(util: u32, dt: u64, capacity: u32) -> u32;
+    safe fn native_util_est(est: u32, util: u32) -> u32;
+    safe fn native_run_est(est: u64, run: u64) -> u64;
+    safe fn native_run_class(run: u64) -> u32;
+    safe fn native_run_left(run: u64, ran: u64) -> u64;
+    safe fn native_expected_wait(queued: &[i64; 4], class: u32, left: u64, servers: u32) -> u64;
+    safe fn native_deadline(vtime: u64, run: u64, weight: u32) -> u64;
+    safe fn native_vtime_join(vtime: u64, now: u64) -> u64;
+    safe fn native_should_preempt(deadline: u64, run: u64, curr: u64, left: u64, ran: u64) -> i32;
+    safe fn native_effective_weight(weight: u32, cgroup: u32) -> u32;
+    safe fn native_next_active(
+        nr: u32,
+        needed: u32,
+        ceiling: u32,
+        now: u64,
+        hold: u64,
+        since: &mut u64,
+    ) -> u32;
+    safe fn native_should_wait(
+        policy: &pp_policy,
+        wait: u64,
+        est: u32,
+        util: u32,
+        room: u64,
+    ) -> i32;
+    safe fn native_pick_idle(
+        policy: &pp_policy,
+        idle: &[u64; WORDS],
+        idle_core: Option<&[u64; WORDS]>,
+        allowed: Option<&[u64; WORDS]>,
+        prev: u32,
+        from: u32,
+        to: u32,
+        nr_active: u32,
+    ) -> i32;
+    safe fn native_pick_surplus(
+        idle: &[u64; WORDS],
+        allowed: Option<&[u64; WORDS]>,
+        nr_active: u32,
+        ceiling: u32,
+    ) -> i32;
+    fn native_size(policy: &pp_policy, capacity: *const u32, nr_ranks: u32, demand: u64) -> u64;
+}
+
+/// The needed prefix and the ceiling.
+fn size(policy: &pp_policy, capacity: &[u32], demand: u64) -> (usize, usize) {
+    // SAFETY: the length belongs to the pointer.
+    let both = unsafe { native_size(policy, capacity.as_ptr(), capacity.len() as u32, demand) };
+    ((both & 0xffff_ffff) as usize, (both >> 32) as usize)
+}
+
+fn packing(max_ranks: u32) -> pp_policy {
+    pp_policy {
+        latency_budget_ns: 5 * MS,
+        shrink_hold_ns: 64 * MS,
+        mode: 1,
+        fill_pct: 80,
+        min_ranks: 1,
+        max_ranks,
+        idle_core_first: 0,
+        sync_stacks: 1,
+    }
+}
+
+fn has(set: &[u64; WORDS], rank: i32) -> bool {
+    set[rank as usize / 64] >> (rank % 64) & 1 == 1
+}
+
+fn bits(ranks: &[usize]) -> [u64; WORDS] {
+    let mut set = [0; WORDS];
+    for rank in ranks {
+        set[rank / 64] |= 1 << (rank % 64);
+    }
+    set
+}
+
+#[test]
+fn half_is_forgotten_in_a_half_life() {
+    let half = native_util_decay(FULL, 32 << 20);
+    assert!(half.abs_diff(FULL / 2) <= 2, "{half}");
+    assert_eq!(native_util_decay(FULL, 3600 * 1000 * MS), 0);
+    assert_eq!(native_util_decay(FULL, 0), FULL);
+}
+
+#[test]
+fn a_periodic_task_settles_at_its_share() {
+    let mut util = 0;
+    for _ in 0..200 {
+        util = native_util_run(util, 3 * MS, 1024);
+        util = native_util_decay(util, 17 * MS);
+    }
+    let share = f64::from(util) / f64::from(FULL);
+    assert!((0.12..0.17).contains(&share), "3 ms in 20 is 15 %, found {share}");
+}
+
+#[test]
+fn tiny_runs_are_not_lost() {
+    let mut util = 0;
+    for _ in 0..100_000 {
+        util = native_util_run(util, 1_000, 1024);
+        util = native_util_decay(util, 9_000);
+    }
+    let share = f64::from(util) / f64::from(FULL);
+    assert!((0.095..0.105).contains(&share), "1 us in 10 is 10 %, found {share}");
+}
+
+#[test]
+fn a_sleeper_is_remembered_and_a_fall_is_slow() {
+    assert_eq!(native_util_est(100, 500), 500);
+    assert_eq!(native_util_est(500, 100), 400);
+    assert_eq!((native_run_est(100, 300), native_run_est(300, 100)), (200, 250));
+}
+
+#[test]
+fn a_longer_run_does_not_delay_a_shorter_one() {
+    let queued = [MS as i64, 0, 0, 9 * MS as i64];
+    assert_eq!(native_expected_wait(&queued, native_run_class(100_000), MS, 1), 2 * MS);
+    assert_eq!(native_expected_wait(&queued, native_run_class(5 * MS), MS, 1), 11 * MS);
+    assert_eq!(native_expected_wait(&queued, 3, 0, 2), 5 * MS);
+    assert_eq!(native_expected_wait(&[-5, 0, 0, 0], 3, 0, 1), 0, "a count gone wrong is no wait");
+}
+
+#[test]
+fn a_task_remembered_to_be_big_needs_room() {
+    let policy = packing(4);
+    assert_eq!(native_should_wait(&policy, MS, 900, 0, 500), 0);
+    assert_eq!(native_should_wait(&policy, MS, 900, 500, 500), 1);
+    assert_eq!(native_should_wait(&policy, 6 * MS, 0, 0, 500), 0);
+}
+
+#[test]
+fn preemption_is_for_the_shorter_the_earlier_and_not_at_once() {
+    let ask = |deadline, run, left, ran| native_should_preempt(deadline, run, 100 * MS, left, ran);
+    assert_eq!(ask(99 * MS, MS / 10, 3 * MS, 2 * MS), 1);
+    assert_eq!(ask(101 * MS, MS / 10, 3 * MS, 2 * MS), 0, "due later");
+    assert_eq!(ask(99 * MS, 4 * MS, 3 * MS, 2 * MS), 0, "longer than what is left");
+    assert_eq!(ask(99 * MS, MS / 10, MS / 2, 2 * MS), 0, "nearly done");
+    assert_eq!(ask(99 * MS, MS / 10, 3 * MS, MS / 10), 0, "only just begun");
+}
+
+#[test]
+fn an_outrun_estimate_doubles() {
+    assert_eq!(native_run_left(3 * MS, MS), 2 * MS);
+    assert_eq!(native_run_left(3 * MS, 4 * MS), 4 * MS);
+}
+
+#[test]
+fn the_set_grows_at_once_and_shrinks_after_the_hold() {
+    let mut since = 0;
+    assert_eq!(native_next_active(2, 3, 4, 1000 * MS, 64 * MS, &mut since), 3);
+    assert_eq!(native_next_active(3, 1, 4, 1000 * MS, 64 * MS, &mut since), 3);
+    assert_eq!(native_next_active(3, 1, 4, 1063 * MS, 64 * MS, &mut since), 3);
+    assert_eq!(native_next_active(3, 1, 4, 1064 * MS, 64 * MS, &mut since), 1);
+    // A higher need in between begins the hold anew.
+    assert_eq!(native_next_active(3, 1, 4, 2000 * MS, 64 * MS, &mut since), 3);
+    assert_eq!(native_next_active(3, 3, 4, 2060 * MS, 64 * MS, &mut since), 3);
+    assert_eq!(native_next_active(3, 1, 4, 2070 * MS, 64 * MS, &mut since), 3);
+    // A lower ceiling is the user's will, not a guess.
+    assert_eq!(native_next_active(4, 1, 2, 3000 * MS, 64 * MS, &mut since), 1);
+}
+
+#[test]
+fn a_light_load_needs_one_cpu_and_a_full_one_all() {
+    let policy = packing(4);
+    assert_eq!(size(&policy, &[1024; 4], 290), (1, 4));
+    assert_eq!(size(&policy, &[1024; 4], 820), (2, 4));
+    assert_eq!(size(&policy, &[1024; 4], 4096), (4, 4));
+    assert_eq!(size(&packing(2), &[1024; 4], 4096), (2, 2), "the ceiling holds");
+    assert_eq!(size(&policy, &[0, 1024, 0, 1024], 0), (2, 4), "rank 0 is offline");
+}
+
+#[test]
+fn cgroup_weights_multiply_within_bounds() {
+    assert_eq!(native_effective_weight(100, 100), 100);
+    assert_eq!(native_effective_weight(11, 1000), 110);
+    assert_eq!(native_effective_weight(1, 1), 1);
+    assert_eq!(native_effective_weight(8868, 10000), 10000);
+}
+
+#[test]
+fn a_whole_idle_core_comes_before_a_sibling() {
+    let spread = pp_policy { idle_core_first: 1, ..packing(8) };
+    let pick = |prev| {
+        native_pick_idle(&spread, &bits(&[1, 4, 5]), Some(&bits(&[4, 5])), None, prev, 0, 4, 8)
+    };
+    assert_eq!(pick(1), 4, "although rank 1 is idle and was used before");
+    assert_eq!(pick(5), 5);
+}
+
+proptest! {
+    #[test]
+    fn the_average_stays_in_range(
+        util in 0..=FULL, steps in prop::collection::vec((any::<bool>(), 0..200 * MS), 1..50),
+        capacity in 1..=1024u32,
+    ) {
+        let mut util = util;
+        for (runs, dt) in steps {
+            let before = util;
+            util = if runs { native_util_run(util, dt, capacity) } else { native_util_decay(util, dt) };
+            prop_assert!(util <= FULL);
+            let bound = capacity << 20;
+            prop_assert!(!runs || util <= before.max(bound) && util >= before.min(bound));
+        }
+    }
+
+    #[test]
+    fn the_average_converges(util in 0..=FULL, capacity in 1..=1024u32) {
+        let settled = native_util_run(util, 2000 * MS, capacity);
+        prop_assert!(settled.abs_diff(capacity << 20) <= 1);
+    }
+
+    #[test]
+    fn the_prefix_is_the_smallest_that_fits(
+        capacity in prop::collection::vec(prop_oneof![Just(0u32), 1..=1024u32], 1..100),
+        demand in 0..40_000u64, max in 1..100u32,
+    ) {
+        let policy = packing(max);
+        let (needed, ceiling) = size(&policy, &capacity, demand);
+        let carried = |n: usize| -> u64 {
+            capacity[..n].iter().map(|&c| u64::from(c) * 80 / 100).sum()
+        };
+        prop_assert!(needed <= ceiling && ceiling <= capacity.len());
+        let online = capacity[..ceiling].iter().filter(|&&c| c > 0).count();
+        prop_assert!(online <= max as usize);
+        prop_assert!(needed == ceiling || carried(needed) >= demand);
+        if needed > 0 {
+            prop_assert!(capacity[needed - 1] > 0, "it ends at an online CPU");
+            let one_less = capacity[..needed - 1].iter().filter(|&&c| c > 0).count();
+            prop_assert!(one_less == 0 || carried(needed - 1) < demand);
+        } else {
+            prop_assert!(capacity.iter().all(|&c| c == 0));
+        }
+    }
+
+    #[test]
+    fn a_decision_stays_in_the_affinity_mask_and_the_active_set(
+        idle: [u64; WORDS], core: [u64; WORDS], allowed: [u64; WORDS], restricted: bool,
+        prev in 0..512u32, from in 0..512u32, len in 1..64u32, nr in 1..=512u32, core_first: bool,
+    ) {
+        let policy = pp_policy { idle_core_first: core_first.into(), ..packing(512) };
+        let core: [u64; WORDS] = std::array::from_fn(|word| core[word] & idle[word]);
+        let mask = restricted.then_some(&allowed);
+        let to = (from + len).min(512);
+        let rank = native_pick_idle(&policy, &idle, Some(&core), mask, prev, from, to, nr);
+        let fits = |r: i32| has(&idle, r) && (!restricted || has(&allowed, r));
+        if rank >= 0 {
+            prop_assert!(rank < nr as i32 && fits(rank));
+        } else {
+            prop_assert!((0..nr as i32).all(|r| !fits(r)), "an idle CPU was overlooked");
+        }
+        let surplus = native_pick_surplus(&idle, mask, nr, 400);
+        if surplus >= 0 {
+            prop_assert!(surplus >= nr as i32 && surplus < 400 && fits(surplus));
+        } else {
+            prop_assert!((nr as i32..400).all(|r| !fits(r)));
+        }
+    }
+
+    #[test]
+    fn an_earlier_or_heavier_task_is_due_no_later(
+        vtime in 0..1u64 << 60, run in 0..100 * MS, weight in 1..=10_000u32,
+    ) {
+        let due = native_deadline(vtime, run, weight);
+        prop_assert!(due > vtime);
+        prop_assert!(native_deadline(vtime + 1, run, weight) > due);
+        prop_assert!(weight == 10_000 || native_deadline(vtime, run, weight + 1) <= due);
+    }
+
+    #[test]
+    fn a_sleeper_is_at_most_the_lag_behind(vtime: u64, now in 1u64 << 40..1 << 60) {
+        let vtime = vtime >> 3;
+        let joined = native_vtime_join(vtime, now);
+        prop_assert!(joined >= vtime && joined >= now - 3 * MS);
+        prop_assert!(joined == vtime || joined == now - 3 * MS);
+    }
+}

@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * The pure headers of the BPF side, compiled natively and with names that Rust
+ * can call: src/pure.rs tests the very code the kernel runs.
+ */
+#include "policy.h"
+
+#define EXPORT(type, name, params, args)                                                           \
+	type native_##name params                                                                  \
+	{                                                                                          \
+		return pp_##name args;                                                             \
+	}
+
+EXPORT(u32, util_decay, (u32 util, u64 dt), (util, dt))
+EXPORT(u32, util_run, (u32 util, u64 dt, u32 capacity), (util, dt, capacity))
+EXPORT(u32, util_est, (u32 est, u32 util), (est, util))
+EXPORT(u64, run_est, (u64 est, u64 run), (est, run))
+EXPORT(u32, run_class, (u64 run), (run))
+EXPORT(u64, run_left, (u64 run, u64 ran), (run, ran))
+EXPORT(u64, expected_wait, (const s64 *queued, u32 class, u64 left, u32 servers),
+       (queued, class, left, servers))
+EXPORT(u64, deadline, (u64 vtime, u64 run, u32 weight), (vtime, run, weight))
+EXPORT(u64, vtime_join, (u64 vtime, u64 now), (vtime, now))
+EXPORT(int, should_preempt, (u64 deadline, u64 run, u64 curr, u64 left, u64 ran),
+       (deadline, run, curr, left, ran))
+EXPORT(u32, effective_weight, (u32 weight, u32 cgroup), (weight, cgroup))
+EXPORT(u32, next_active, (u32 nr, u32 needed, u32 ceiling, u64 now, u64 hold, u64 *since),
+       (nr, needed, ceiling, now, hold, since))
+EXPORT(int, should_wait, (const struct pp_policy *policy, u64 wait, u32 est, u32 util, u64 room),
+       (policy, wait, est, util, room))
+
+s32 native_pick_idle(const struct pp_policy *policy, const u64 *idle, const u64 *idle_core,
+		     const u64 *allowed, u32 prev, u32 from, u32 to, u32 nr_active)
+{
+	struct pp_idle_view view = { idle, idle_core, allowed, PP_RANK_WORDS };
+	struct pp_span near = { from, to };
+
+	return pp_pick_idle(policy, &view, prev, near, nr_active);
+}
+
+s32 native_pick_surplus(const u64 *idle, const u64 *allowed, u32 nr_active, u32 ceiling)
+{
+	struct pp_idle_view view = { idle, 0, allowed, PP_RANK_WORDS };
+
+	return pp_pick_surplus(&view, nr_active, ceiling);
+}
+
+/* The needed prefix in the low, the ceiling in the high half. */
+u64 native_size(const struct pp_policy *policy, const u32 *capacity, u32 nr_ranks, u64 demand)
+{
+	struct pp_sizing size = { .demand = demand };
+
+	for (u32 rank = 0; rank < nr_ranks; rank++)
+		pp_size_rank(policy, &size, rank, capacity[rank]);
+	return size.needed | (u64)size.ceiling << 32;
+}

@@ -1,0 +1,34 @@
+#!/usr/bin/env bash
+# Everything that can be wrong is one sentence and exit status 1.
+. "$(dirname "$0")/lib.bash"
+
+refused 'needs root' setpriv --reuid 65534 --clear-groups -- "$(command -v scx_powerpack)"
+refused "unknown mode 'turbo': choose one of spread, packing" scx_powerpack --mode turbo
+refused "unknown mode 'turbo'" scx_powerpack mode turbo
+refused 'out of range.*1\.\.4' scx_powerpack --max-cores 0
+refused 'out of range.*1\.\.4' scx_powerpack --max-cores 5
+refused 'not running' scx_powerpack mode spread
+refused 'not running' scx_powerpack status
+mkdir -p /tmp/empty
+SCX_SYSFS_PREFIX=/tmp/empty refused 'cannot read' scx_powerpack topology
+SCX_SYSFS_PREFIX=/tmp/empty refused 'cannot read' scx_powerpack
+mkdir -p /run/scx_powerpack
+touch /run/scx_powerpack/control.sock
+refused 'in the way' scx_powerpack
+rm /run/scx_powerpack/control.sock
+# What a killed instance leaves is not in the way.
+start && stop KILL 137
+start
+refused 'another sched_ext scheduler is loaded, powerpack' scx_powerpack
+# The running one survives bad requests.
+for request in '' 'x' '{"set_mode":"turbo"}' '{"set_mode":3}'; do
+	printf '%s\n' "$request" |
+		timeout 5 python3 -c 'import socket,sys
+s=socket.socket(socket.AF_UNIX); s.connect("/run/scx_powerpack/control.sock")
+s.sendall(sys.stdin.buffer.read()); print(s.recv(9999).decode())' | grep -q error ||
+		fail "request '$request' was not refused"
+done
+stop
+# A kernel without sched_ext, as far as sysfs tells.
+unshare -m sh -c 'mount -t tmpfs tmpfs /sys/kernel && exec scx_powerpack' >/tmp/out 2>&1 && fail "loaded without sched_ext"
+grep -q 'no sched_ext' /tmp/out || fail "$(cat /tmp/out)"

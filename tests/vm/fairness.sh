@@ -1,0 +1,33 @@
+#!/usr/bin/env bash
+# CPU time follows the weights: nice 0 against nice 10 (1024 to 110) within a
+# tenth, cgroups of weight 300 and 100, and SCHED_IDLE starves nobody nor is
+# starved.
+# vm: --virtual-time
+. "$(dirname "$0")/lib.bash"
+
+ratio_within() {
+	awk -v a="$1" -v b="$2" -v want="$3" -v off="$4" \
+		'BEGIN { r = a / b / want; exit !(r > 1 - off && r < 1 + off) }'
+}
+
+start --mode packing
+read -r first second < <(powerpack-load hogs --seconds 8 --count 2 --nice 0,10 --pin 1 | json_list cpu_s)
+ratio_within "$first" "$second" 9.31 0.1 || fail "nice 0 got $first s, nice 10 $second s"
+
+echo +cpu >/sys/fs/cgroup/cgroup.subtree_control
+for weight in 300 100; do
+	mkdir -p /sys/fs/cgroup/w$weight
+	echo $weight >/sys/fs/cgroup/w$weight/cpu.weight
+	sh -c "echo \$\$ >/sys/fs/cgroup/w$weight/cgroup.procs; exec powerpack-load hogs --seconds 6 --count 1 --pin 2" >/tmp/w$weight.json &
+done
+wait %2 %3
+ratio_within "$(json_list cpu_s </tmp/w300.json)" "$(json_list cpu_s </tmp/w100.json)" 3 0.15 ||
+	fail "cgroups of 300 and 100: $(cat /tmp/w300.json /tmp/w100.json)"
+rmdir /sys/fs/cgroup/w300 /sys/fs/cgroup/w100
+
+chrt --idle 0 powerpack-load hogs --seconds 6 --count 1 --pin 1 >/tmp/idle.json &
+powerpack-load hogs --seconds 6 --count 1 --pin 1 >/tmp/normal.json
+wait %4 || true
+awk -v i="$(json_list cpu_s </tmp/idle.json)" 'BEGIN { exit !(i > 0 && i < 0.6) }' ||
+	fail "SCHED_IDLE got $(cat /tmp/idle.json)"
+stop

@@ -1,0 +1,26 @@
+#!/usr/bin/env bash
+# CPUs go and come under load, with tasks pinned to them: survived in place.
+. "$(dirname "$0")/lib.bash"
+
+cpu=/sys/devices/system/cpu
+start --mode packing
+loads=$(cat $SCX/enable_seq)
+powerpack-load hogs --seconds 25 --count 6 >/dev/null &
+hogs=$!
+powerpack-load hogs --seconds 25 --count 2 --pin 3 >/dev/null &
+pinned=$!
+sleep 1
+for i in 1 2 3; do
+	echo 0 >$cpu/cpu3/online
+	echo 0 >$cpu/cpu1/online
+	sleep 1
+	status_says offline || fail "round $i: status shows no CPU offline"
+	echo 1 >$cpu/cpu1/online
+	echo 1 >$cpu/cpu3/online
+	sleep 1
+done
+if status_says offline; then fail "a CPU is offline in the status"; fi
+wait $hogs || fail "the hogs did not finish"
+wait $pinned || fail "the pinned hogs did not finish"
+[ "$(cat $SCX/enable_seq)" = "$loads" ] || fail "it was loaded anew"
+stop

@@ -1,0 +1,66 @@
+# shellcheck shell=bash
+# What the tests on the real kernel share. Sourced, not run.
+set -euo pipefail
+SCX=/sys/kernel/sched_ext
+LOG=/tmp/scx_powerpack.log
+PID=''
+
+fail() {
+	echo "failed: $*"
+	[ ! -e $LOG ] || tail -n 5 $LOG
+	exit 1
+}
+
+# Start the scheduler with these arguments and wait until it is attached.
+start() {
+	scx_powerpack "$@" >$LOG 2>&1 &
+	PID=$!
+	local i
+	for i in $(seq 400); do
+		grep -q attached $LOG && return
+		kill -0 $PID 2>/dev/null || fail "scx_powerpack $* ended"
+		sleep 0.05
+	done
+	fail "scx_powerpack $* did not attach within 20 s ($i tries)"
+}
+
+# End it with signal $1 (INT); its exit status must be $2 (0).
+stop() {
+	local status=0
+	kill -"${1:-INT}" $PID
+	wait $PID || status=$?
+	[ $status = "${2:-0}" ] || fail "exit status $status after SIG${1:-INT}"
+	kernel_is_back
+}
+
+kernel_is_back() {
+	local i
+	for i in $(seq 100); do
+		[ "$(cat $SCX/state)" = disabled ] && return
+		sleep 0.05
+	done
+	fail "the kernel's scheduler is not back after 5 s ($i tries)"
+}
+
+# The scheduler's status must match $1.
+status_says() {
+	scx_powerpack status >/tmp/status
+	grep -q "$1" /tmp/status
+}
+
+# A number out of the JSON on stdin: json KEY
+json() { sed "s/.*\"$1\":\([0-9.]*\).*/\1/"; }
+
+# The list after "KEY":[ as words.
+json_list() { sed "s/.*\"$1\":\[\([^]]*\)\].*/\1/" | tr ',' ' '; }
+
+# The command must fail with status 1, and say one line that matches $1.
+refused() {
+	local pattern=$1 output status=0
+	shift
+	output=$(timeout 20 "$@" 2>&1) || status=$?
+	[ $status = 1 ] || fail "$* ended with $status, not 1: $output"
+	[ "$(printf '%s\n' "$output" | grep -c 'scx_powerpack: ')" = 1 ] || fail "$* said: $output"
+	printf '%s\n' "$output" | grep -qE "$pattern" || fail "$* said: $output"
+	! printf '%s\n' "$output" | grep -qiE 'panick|backtrace' || fail "$* said: $output"
+}

@@ -1,0 +1,22 @@
+#!/usr/bin/env bash
+# A light load is on one CPU in packing and on several in spread.
+# vm: --virtual-time
+. "$(dirname "$0")/lib.bash"
+
+start --mode packing
+sleep 2
+powerpack-load light --seconds 5 >/tmp/light.json
+beyond=$(json beyond_busiest_pct </tmp/light.json)
+awk -v b="$beyond" 'BEGIN { exit !(b < 2) }' || fail "beyond the busiest CPU: $beyond % in packing"
+[ "$(json overruns </tmp/light.json)" = 0 ] || fail "overruns in packing"
+scx_powerpack mode spread >/dev/null
+powerpack-load light --seconds 5 >/tmp/light.json
+beyond=$(json beyond_busiest_pct </tmp/light.json)
+awk -v b="$beyond" 'BEGIN { exit !(b > 10) }' || fail "beyond the busiest CPU: $beyond % in spread"
+stop
+# One core for all that is free to move, hogs too.
+start --mode spread --max-cores 1
+powerpack-load hogs --seconds 3 --count 4 >/tmp/hogs.json
+beyond=$(json beyond_busiest_pct </tmp/hogs.json)
+awk -v b="$beyond" 'BEGIN { exit !(b < 5) }' || fail "beyond the ceiling: $beyond %"
+stop

@@ -1,0 +1,26 @@
+#!/usr/bin/env bash
+# A deliberate stall: a real-time hog holds a CPU for good, and a task bound to
+# it waits. The kernel's watchdog ends the scheduler, which tells why.
+# expect-dmesg: sched_ext|stall
+. "$(dirname "$0")/lib.bash"
+
+# The kernel's own remedies against such hogs would help the task.
+echo -1 >/proc/sys/kernel/sched_rt_runtime_us
+for server in /sys/kernel/debug/sched/{ext,fair}_server/cpu2/runtime; do
+	[ ! -e "$server" ] || echo 0 >"$server" 2>/dev/null || true
+done
+
+SCX_TIMEOUT_MS=3000 start
+chrt -f 50 taskset -c 2 timeout 12 sh -c 'while :; do :; done' &
+hog=$!
+sleep 0.5
+powerpack-load hogs --seconds 1 --count 1 --pin 2 >/dev/null &
+waiting=$!
+status=0
+wait $PID || status=$?
+[ $status = 1 ] || fail "exit status $status after a stall"
+grep -q 'the kernel ended the scheduler' $LOG || fail "the end is not told"
+grep -qi 'stall' $LOG || fail "the reason is not told"
+kernel_is_back
+wait $hog || true
+wait $waiting || fail "the task was lost"
