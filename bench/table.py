@@ -148,11 +148,6 @@ def at_least(limit, *scheds):
     return judge
 
 
-def worst(medians_and_limits):
-    verdicts = list(medians_and_limits)
-    return next((v for v in (MISSED, UNKNOWN, UNDECIDED) if v in verdicts), MET)
-
-
 def overruns(results, sched):
     rows = [results.values(row, sched, field("overruns")) for row in ("light", "tiny", "mixed")]
     return [sum(run) for run in zip(*rows)] if all(rows) else []

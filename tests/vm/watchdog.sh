@@ -11,7 +11,7 @@ for server in /sys/kernel/debug/sched/{ext,fair}_server/cpu2/runtime; do
 done
 
 SCX_TIMEOUT_MS=3000 start
-chrt -f 50 taskset -c 2 timeout 12 sh -c 'while :; do :; done' &
+timeout 9 chrt -f 50 taskset -c 2 sh -c 'while :; do :; done' &
 hog=$!
 sleep 0.5
 powerpack-load hogs --seconds 1 --count 1 --pin 2 >/dev/null &
