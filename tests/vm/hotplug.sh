@@ -1,5 +1,7 @@
 #!/usr/bin/env bash
 # CPUs go and come under load, with tasks pinned to them: survived in place.
+# Linux 6.12 itself warns in its deadline server when a CPU goes offline.
+# expect-dmesg: kernel/sched/deadline.c
 . "$(dirname "$0")/lib.bash"
 
 cpu=/sys/devices/system/cpu
