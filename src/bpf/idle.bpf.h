@@ -26,8 +26,14 @@ static __always_inline bool test_idle(u32 rank)
 /* Set or clear the bits of the whole core of @rank, as its CPUs are all idle or not. */
 static __always_inline void update_idle_core(u32 rank, bool idle)
 {
-	u32 first = core_of_rank[rank % PP_MAX_CPUS], word = rank_word(first), sibling;
+	u32 first, word, sibling;
 	u64 bits = 0;
+
+	/* clang knows that the rank is in range and drops the remainder, which the
+	 * verifier of 6.12 does not know. */
+	barrier_var(rank);
+	first = core_of_rank[rank % PP_MAX_CPUS];
+	word = rank_word(first);
 
 	/* The ranks of a core are neighbours; of one that straddles two words
 	 * only the first part is looked at, which errs to less idle cores. */
