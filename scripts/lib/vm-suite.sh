@@ -13,7 +13,7 @@ run_test() {
 	expected=$(sed -n 's/^# expect-dmesg: //p' "$file")
 	mark="begin $file $RANDOM"
 	echo "$mark" >/dev/kmsg
-	timeout -k 5 "${timeout:-120}" "$file" || return 1
+	timeout -k 5 "${timeout:-240}" "$file" || return 1
 	if [ "$(cat /sys/kernel/sched_ext/state)" != disabled ]; then
 		echo "a scheduler is still loaded"
 		return 1

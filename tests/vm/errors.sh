@@ -23,7 +23,7 @@ refused 'another sched_ext scheduler is loaded, powerpack' scx_powerpack
 # The running one survives bad requests.
 for request in '' 'x' '{"set_mode":"turbo"}' '{"set_mode":3}'; do
 	printf '%s\n' "$request" |
-		timeout 5 python3 -c 'import socket,sys
+		timeout 60 python3 -c 'import socket,sys
 s=socket.socket(socket.AF_UNIX); s.connect("/run/scx_powerpack/control.sock")
 s.sendall(sys.stdin.buffer.read()); print(s.recv(9999).decode())' | grep -q error ||
 		fail "request '$request' was not refused"

@@ -16,12 +16,12 @@ start() {
 	scx_powerpack "$@" >$LOG 2>&1 &
 	PID=$!
 	local i
-	for i in $(seq 400); do
+	for i in $(seq 1200); do
 		grep -q attached $LOG && return
 		kill -0 $PID 2>/dev/null || fail "scx_powerpack $* ended"
 		sleep 0.05
 	done
-	fail "scx_powerpack $* did not attach within 20 s ($i tries)"
+	fail "scx_powerpack $* did not attach within 60 s ($i tries)"
 }
 
 # End it with signal $1 (INT); its exit status must be $2 (0).
@@ -58,7 +58,7 @@ json_list() { sed "s/.*\"$1\":\[\([^]]*\)\].*/\1/" | tr ',' ' '; }
 refused() {
 	local pattern=$1 output status=0
 	shift
-	output=$(timeout 20 "$@" 2>&1) || status=$?
+	output=$(timeout 60 "$@" 2>&1) || status=$?
 	[ $status = 1 ] || fail "$* ended with $status, not 1: $output"
 	[ "$(printf '%s\n' "$output" | grep -c 'scx_powerpack: ')" = 1 ] || fail "$* said: $output"
 	printf '%s\n' "$output" | grep -qE "$pattern" || fail "$* said: $output"

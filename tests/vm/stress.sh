@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # A minute of stress-ng's scheduler class, in both modes, without a stall.
-# timeout: 300
+# timeout: 400
 . "$(dirname "$0")/lib.bash"
 
 start --mode packing

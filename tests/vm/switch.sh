@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # A hundred live switches under load: nothing is detached, no task is lost.
-# timeout: 200
+# timeout: 400
 . "$(dirname "$0")/lib.bash"
 
 start --mode packing
