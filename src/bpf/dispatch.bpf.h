@@ -132,10 +132,35 @@ static __always_inline void relieve(s32 cpu)
 		scx_bpf_kick_cpu(cpu_at(rank), 0);
 }
 
+/* Whether the first task of queue @id is due before @deadline. */
+static __always_inline bool due_before(u32 id, u64 deadline)
+{
+	struct task_struct *head;
+	bool before;
+
+	bpf_rcu_read_lock();
+	head = __COMPAT_scx_bpf_dsq_peek(id);
+	before = head && (s64)(head->scx.dsq_vtime - deadline) < 0;
+	bpf_rcu_read_unlock();
+	return before;
+}
+
+/* Whether what runs on @cpu is still due before all that wait: a heavy task
+ * runs for several slices, for it is not in the queue when the next is taken. */
+static __always_inline bool still_first(const struct pp_task *task, s32 cpu)
+{
+	u64 deadline = task_deadline(task);
+
+	return !scx_bpf_dsq_nr_queued(SCX_DSQ_LOCAL_ON | cpu) &&
+	       !due_before(cpu_queue(cpu), deadline) &&
+	       !(is_active(cpu) && due_before(llc_queue(cpu), deadline));
+}
+
 /* The tick of a busy CPU. */
 static __always_inline void tick_cpu(struct task_struct *p, s32 cpu, u64 now)
 {
 	struct pp_cpu *state = cpu_state(cpu);
+	struct pp_task *task = task_of(p);
 	struct pp_queue *own = queue_of(cpu_queue(cpu)), *shared = queue_of(llc_queue(cpu));
 	bool short_waits;
 	u64 ran;
@@ -143,7 +168,7 @@ static __always_inline void tick_cpu(struct task_struct *p, s32 cpu, u64 now)
 	/* A CPU that was busy when we were loaded was taken to be idle. */
 	if (test_idle(rank_of(cpu)))
 		set_idle(rank_of(cpu), false);
-	account_run(p, task_of(p), state, now);
+	account_run(p, task, state, now);
 	if (bpf_ksym_exists(scx_bpf_cpuperf_cur))
 		state->freq = scx_bpf_cpuperf_cur(cpu);
 	advance_vtime_floor(own, now);
@@ -155,7 +180,7 @@ static __always_inline void tick_cpu(struct task_struct *p, s32 cpu, u64 now)
 	short_waits = pp_short_waits(own->queued_ns) ||
 		      (is_active(cpu) && pp_short_waits(shared->queued_ns));
 	if (pp_slice_over(ran, short_waits) && others_wait(cpu))
-		scx_bpf_task_set_slice(p, 0);
+		scx_bpf_task_set_slice(p, task && still_first(task, cpu) ? PP_SLICE_ALONE_NS : 0);
 }
 
 #endif /* PP_DISPATCH_BPF_H */
