@@ -207,9 +207,9 @@ static inline u64 pp_vtime_delta(u64 ran_ns, u32 weight)
  * with the expected run as the request. Hogs ask for a slice at a time. */
 static inline u64 pp_deadline(u64 vtime, u64 run_ns, u32 weight)
 {
-	u64 request = run_ns < PP_REQUEST_MIN_NS   ? PP_REQUEST_MIN_NS
-		      : run_ns < PP_SLICE_ALONE_NS ? run_ns
-						   : PP_SLICE_ALONE_NS;
+	u64 request = run_ns < PP_REQUEST_MIN_NS    ? PP_REQUEST_MIN_NS
+		      : run_ns < PP_SLICE_SHARED_NS ? run_ns
+						    : PP_SLICE_SHARED_NS;
 
 	return vtime + pp_vtime_delta(request, weight);
 }
