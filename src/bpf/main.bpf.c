@@ -90,7 +90,7 @@ s32 BPF_STRUCT_OPS(powerpack_select_cpu, struct task_struct *p, s32 prev_cpu, u6
 	if (!task)
 		return prev_cpu;
 	if ((wake_flags & SCX_WAKE_SYNC) && policy_now()->sync_stacks && !task->restricted &&
-	    is_active(here) && may_go_direct(here)) {
+	    is_active(here) && !is_dying_here() && may_go_direct(here)) {
 		count(PP_EV_WAKE_SYNC);
 		run_on(p, task, here, 0);
 		go_direct(here);
@@ -115,7 +115,11 @@ void BPF_STRUCT_OPS(powerpack_enqueue, struct task_struct *p, u64 enq_flags)
 		return;
 	}
 	leave_queue(task);
-	if (is_bound(p)) {
+	/* A CPU that goes offline is not asked for its queues any more, and must
+	 * not kick others. The kernel wakes who gets something put there. */
+	if (!cpu_state(scx_bpf_task_cpu(p))->online || is_dying_here()) {
+		run_on(p, task, scx_bpf_task_cpu(p), enq_flags);
+	} else if (is_bound(p)) {
 		place_bound(p, task, enq_flags, now);
 	} else if (task->restricted) {
 		count(PP_EV_BOUND);
@@ -182,7 +186,9 @@ void BPF_STRUCT_OPS(powerpack_update_idle, s32 cpu, bool idle)
 {
 	struct pp_cpu *state = cpu_state(cpu);
 
-	set_idle(rank_of(cpu), idle && state->online);
+	if (!state->online)
+		idle = false;
+	set_idle(rank_of(cpu), idle);
 	/* A task may have been queued after this CPU looked for one and before
 	 * it could be seen to be idle. With one active CPU the wakeup itself
 	 * reschedules it. */

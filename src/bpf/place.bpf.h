@@ -205,11 +205,8 @@ static void place_free(struct task_struct *p, struct pp_task *task, u64 enq_flag
 static void place_bound(struct task_struct *p, struct pp_task *task, u64 enq_flags, u64 now)
 {
 	s32 cpu = scx_bpf_task_cpu(p);
-	struct pp_cpu *state = cpu_state(cpu);
-	bool waking = enq_flags & SCX_ENQ_WAKEUP;
 
-	/* A CPU that goes offline is not asked for its queues any more. */
-	if (!state->online || (waking && may_go_direct(cpu))) {
+	if ((enq_flags & SCX_ENQ_WAKEUP) && may_go_direct(cpu)) {
 		run_on(p, task, cpu, enq_flags);
 		go_direct(cpu);
 		return;

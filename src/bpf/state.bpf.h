@@ -128,6 +128,13 @@ static __always_inline bool is_active(s32 cpu)
 	return rank_of(cpu) < active_set.nr;
 }
 
+/* Whether this CPU is on its way offline. An interrupt to itself, which is how
+ * the kernel kicks others, may be lost there, and with it all later ones. */
+static __always_inline bool is_dying_here(void)
+{
+	return !cpu_state(bpf_get_smp_processor_id())->online;
+}
+
 static __always_inline const struct pp_policy *policy_now(void)
 {
 	return &policies[policy_slot & 1];
