@@ -97,23 +97,23 @@ static __always_inline void update_task_util(struct pp_task *task, const struct 
 }
 
 /* Charge the time since the last account to the running task and its CPU. */
-static __always_inline void account_run(struct task_struct *p, struct pp_task *task,
-					struct pp_cpu *cpu, u64 now)
+verified_once int account_run(struct pp_task *task, struct pp_cpu *cpu __arg_nonnull, u64 now)
 {
 	u64 ran = now - cpu->running_since_ns;
 
 	if (!cpu->running_since_ns || (s64)ran < 0)
-		return;
+		return 0;
 	update_cpu_util(cpu, now);
 	cpu->busy_ns += ran;
 	cpu->running_since_ns = now;
 	if (!task)
-		return;
+		return 0;
 	update_task_util(task, cpu, now, ran);
 	if (task->restricted)
 		update_bound_util(cpu, now, ran);
 	task->vtime += pp_vtime_delta(ran, task->weight);
 	task->run_ns += ran;
+	return 0;
 }
 
 /* A run has ended because the task sleeps: remember what it needed. */

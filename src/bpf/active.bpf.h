@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * The active set: how many of the first ranks are in use. It is sized on
- * events that happen anyway (a task stops, a busy CPU ticks), at most once a period;
- * no timer runs, so that an idle machine stays idle.
+ * events that happen anyway (a CPU looks for what to run), at most once a period; no
+ * timer runs, so that an idle machine stays idle.
  */
 #ifndef PP_ACTIVE_BPF_H
 #define PP_ACTIVE_BPF_H
@@ -114,11 +114,17 @@ verified_once bool size_active(u64 now, bool at_once)
 	return true;
 }
 
-/* Called on events; almost always just the comparison. */
+/* Called as CPUs look for what to run; almost always just the comparison. */
 static __always_inline void size_active_if_due(u64 now)
 {
 	if ((s64)(now - active_set.updated_ns) >= (s64)PP_ACTIVE_PERIOD_NS)
 		size_active(now, false);
+}
+
+/* The CPUs are not what they were: size at the next opportunity. */
+static __always_inline void size_active_soon(void)
+{
+	active_set.updated_ns = 0;
 }
 
 /* Another CPU holds the lock for microseconds, with interrupts off. */

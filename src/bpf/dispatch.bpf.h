@@ -101,6 +101,7 @@ static __always_inline void dispatch_cpu(s32 cpu, struct task_struct *prev)
 {
 	struct pp_cpu *state = cpu_state(cpu);
 
+	size_active_if_due(scx_bpf_now());
 	state->direct_streak = 0;
 	state->dispatches++;
 	if (is_active(cpu) ? take_active(cpu, state->dispatches) : take_surplus(cpu))
@@ -168,12 +169,11 @@ static __always_inline void tick_cpu(struct task_struct *p, s32 cpu, u64 now)
 	/* A CPU that was busy when we were loaded was taken to be idle. */
 	if (test_idle(rank_of(cpu)))
 		set_idle(rank_of(cpu), false);
-	account_run(p, task, state, now);
+	account_run(task, state, now);
 	if (bpf_ksym_exists(scx_bpf_cpuperf_cur))
 		state->freq = scx_bpf_cpuperf_cur(cpu);
 	advance_vtime_floor(own, now);
 	advance_vtime_floor(shared, now);
-	size_active_if_due(now);
 	if (is_active(cpu))
 		relieve(cpu);
 	ran = now - state->stint_start_ns;

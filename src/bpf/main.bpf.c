@@ -108,7 +108,6 @@ s32 BPF_STRUCT_OPS(powerpack_select_cpu, struct task_struct *p, s32 prev_cpu, u6
 void BPF_STRUCT_OPS(powerpack_enqueue, struct task_struct *p, u64 enq_flags)
 {
 	struct pp_task *task = task_of(p);
-	u64 now = scx_bpf_now();
 
 	if (!task) {
 		scx_bpf_dsq_insert(p, SCX_DSQ_GLOBAL, PP_SLICE_ALONE_NS, enq_flags);
@@ -120,14 +119,14 @@ void BPF_STRUCT_OPS(powerpack_enqueue, struct task_struct *p, u64 enq_flags)
 	if (!cpu_state(scx_bpf_task_cpu(p))->online || is_dying_here()) {
 		run_on(p, task, scx_bpf_task_cpu(p), enq_flags);
 	} else if (is_bound(p)) {
-		place_bound(p, task, enq_flags, now);
+		place_bound(p, task, enq_flags);
 	} else if (task->restricted) {
 		count(PP_EV_BOUND);
-		place_restricted(p, task, enq_flags, now);
+		place_restricted(p, task, enq_flags);
 	} else {
 		if (enq_flags & SCX_ENQ_LAST)
 			count(PP_EV_EVACUATE);
-		place_free(p, task, enq_flags, now);
+		place_free(p, task, enq_flags);
 	}
 }
 
@@ -171,9 +170,8 @@ void BPF_STRUCT_OPS(powerpack_stopping, struct task_struct *p, bool runnable)
 	struct pp_cpu *cpu = cpu_state(scx_bpf_task_cpu(p));
 	u64 now = scx_bpf_now();
 
-	account_run(p, task, cpu, now);
+	account_run(task, cpu, now);
 	cpu->running_since_ns = 0;
-	size_active_if_due(now);
 	if (!task)
 		return;
 	if (!runnable)
@@ -221,7 +219,7 @@ static void note_hotplug(s32 cpu, bool online)
 	state->running_since_ns = 0;
 	if (!online)
 		set_idle(rank_of(cpu), false);
-	size_active_now();
+	size_active_soon();
 }
 
 void BPF_STRUCT_OPS(powerpack_cpu_online, s32 cpu)
@@ -293,7 +291,7 @@ s32 BPF_STRUCT_OPS_SLEEPABLE(powerpack_init)
 		if (cpu_state(cpu_at(rank))->online)
 			set_idle(rank, true);
 	}
-	size_active_now();
+	active_set.nr = 1; /* until the first CPU asks what to run */
 	return 0;
 }
 

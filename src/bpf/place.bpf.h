@@ -8,8 +8,8 @@
 #include "active.bpf.h"
 
 /* Put @p straight into the local DSQ of @cpu; no queue is involved. */
-static __always_inline void run_on(struct task_struct *p, struct pp_task *task, s32 cpu,
-				   u64 enq_flags)
+verified_once int run_on(struct task_struct *p __arg_trusted, struct pp_task *task __arg_nonnull,
+			 s32 cpu, u64 enq_flags)
 {
 	struct pp_cpu *state = cpu_state(cpu);
 
@@ -21,6 +21,7 @@ static __always_inline void run_on(struct task_struct *p, struct pp_task *task, 
 		state->direct_waiting = 1;
 	}
 	scx_bpf_dsq_insert(p, SCX_DSQ_LOCAL_ON | cpu, PP_SLICE_ALONE_NS, enq_flags);
+	return 0;
 }
 
 /* Whether a task may pass the queues of busy @cpu: nobody is known to wait
@@ -113,16 +114,18 @@ static __always_inline bool preempts(const struct pp_task *task, const struct pp
 }
 
 /* Queue @p behind busy @cpu, and take the CPU if it is to go first. */
-static __always_inline void wait_behind(struct task_struct *p, struct pp_task *task, s32 cpu,
-					u32 queue, u64 now, u64 enq_flags)
+verified_once int wait_behind(struct task_struct *p __arg_trusted,
+			      struct pp_task *task __arg_nonnull, s32 cpu, u32 queue, u64 enq_flags)
 {
-	bool preempt = (enq_flags & SCX_ENQ_WAKEUP) && preempts(task, cpu_state(cpu), now);
+	bool preempt =
+		(enq_flags & SCX_ENQ_WAKEUP) && preempts(task, cpu_state(cpu), scx_bpf_now());
 
 	insert_queue(p, task, queue, enq_flags);
 	if (preempt) {
 		count(PP_EV_PREEMPT);
 		scx_bpf_kick_cpu(cpu, SCX_KICK_PREEMPT);
 	}
+	return 0;
 }
 
 /* How long what runs on @cpu, or is about to, keeps @task from it. */
@@ -141,12 +144,11 @@ static __always_inline u64 kept_by_running(const struct pp_task *task, const str
 }
 
 /* Whether @p should wait in the queue of @cpu's LLC. */
-verified_once bool should_wait(const struct pp_task *task __arg_nonnull, s32 cpu, u64 now,
-			       bool waking)
+verified_once bool should_wait(const struct pp_task *task __arg_nonnull, s32 cpu, bool waking)
 {
 	u32 llc = llc_queue(cpu);
 	u64 wait = pp_expected_wait(queue_of(llc)->queued_ns, pp_run_class(task_run_left(task)),
-				    kept_by_running(task, cpu_state(cpu), now, waking),
+				    kept_by_running(task, cpu_state(cpu), scx_bpf_now(), waking),
 				    nr_servers(llc));
 
 	return pp_should_wait(policy_now(), wait, task->util_est, pp_util(task->util_fp),
@@ -155,8 +157,8 @@ verified_once bool should_wait(const struct pp_task *task __arg_nonnull, s32 cpu
 
 /* Run @p on a surplus CPU: the one it is on if its slice ended there, else the
  * nearest idle one. */
-static __always_inline bool spill(struct task_struct *p, struct pp_task *task, s32 here,
-				  u64 enq_flags)
+verified_once bool spill(struct task_struct *p __arg_trusted, struct pp_task *task __arg_nonnull,
+			 s32 here, u64 enq_flags)
 {
 	u32 rank = rank_of(here);
 	s32 cpu = here;
@@ -174,7 +176,8 @@ static __always_inline bool spill(struct task_struct *p, struct pp_task *task, s
 }
 
 /* A free task that found no idle CPU, or whose slice has ended. */
-static void place_free(struct task_struct *p, struct pp_task *task, u64 enq_flags, u64 now)
+verified_once int place_free(struct task_struct *p __arg_trusted,
+			     struct pp_task *task __arg_nonnull, u64 enq_flags)
 {
 	s32 here = scx_bpf_task_cpu(p), cpu = queueing_cpu(here), idle;
 	bool waking = enq_flags & SCX_ENQ_WAKEUP;
@@ -185,39 +188,43 @@ static void place_free(struct task_struct *p, struct pp_task *task, u64 enq_flag
 		if (idle >= 0) {
 			run_on(p, task, idle, enq_flags);
 			scx_bpf_kick_cpu(idle, 0);
-			return;
+			return 0;
 		}
 	}
 	join_vtime(task, llc_queue(cpu));
-	if (!should_wait(task, cpu, now, waking) && spill(p, task, here, enq_flags))
-		return;
+	if (!should_wait(task, cpu, waking) && spill(p, task, here, enq_flags))
+		return 0;
 	count(PP_EV_QUEUED);
-	wait_behind(p, task, cpu, llc_queue(cpu), now, enq_flags);
+	wait_behind(p, task, cpu, llc_queue(cpu), enq_flags);
 	/* A CPU of the set may have gone idle since it was looked for. */
 	if (active_set.nr > 1 || cpu != here) {
 		idle = claim_active(task, cpu);
 		if (idle >= 0)
 			scx_bpf_kick_cpu(idle, 0);
 	}
+	return 0;
 }
 
 /* A task bound to the CPU it is on. */
-static void place_bound(struct task_struct *p, struct pp_task *task, u64 enq_flags, u64 now)
+verified_once int place_bound(struct task_struct *p __arg_trusted,
+			      struct pp_task *task __arg_nonnull, u64 enq_flags)
 {
 	s32 cpu = scx_bpf_task_cpu(p);
 
 	if ((enq_flags & SCX_ENQ_WAKEUP) && may_go_direct(cpu)) {
 		run_on(p, task, cpu, enq_flags);
 		go_direct(cpu);
-		return;
+		return 0;
 	}
 	join_vtime(task, cpu_queue(cpu));
-	wait_behind(p, task, cpu, cpu_queue(cpu), now, enq_flags);
+	wait_behind(p, task, cpu, cpu_queue(cpu), enq_flags);
+	return 0;
 }
 
 /* A task that may run on some CPUs: an idle one of them, active if possible;
  * else it waits for the one it was on, or the first. */
-static void place_restricted(struct task_struct *p, struct pp_task *task, u64 enq_flags, u64 now)
+verified_once int place_restricted(struct task_struct *p __arg_trusted,
+				   struct pp_task *task __arg_nonnull, u64 enq_flags)
 {
 	s32 here = scx_bpf_task_cpu(p), cpu;
 
@@ -227,13 +234,14 @@ static void place_restricted(struct task_struct *p, struct pp_task *task, u64 en
 	if (cpu >= 0) {
 		run_on(p, task, cpu, enq_flags);
 		scx_bpf_kick_cpu(cpu, 0);
-		return;
+		return 0;
 	}
 	cpu = bpf_cpumask_test_cpu(here, p->cpus_ptr) ? here : (s32)bpf_cpumask_first(p->cpus_ptr);
 	join_vtime(task, cpu_queue(cpu));
-	wait_behind(p, task, cpu, cpu_queue(cpu), now, enq_flags);
+	wait_behind(p, task, cpu, cpu_queue(cpu), enq_flags);
 	if (cpu != here)
 		scx_bpf_kick_cpu(cpu, 0);
+	return 0;
 }
 
 #endif /* PP_PLACE_BPF_H */

@@ -10,8 +10,9 @@
 #include "intf.h"
 #include "policy.h"
 
-/* A function that the verifier looks at once, for any arguments, not anew at
- * each call: loading takes a third of the time. */
+/* A function that the verifier looks at once per program, for any arguments,
+ * not anew at each call: loading takes a third of the time. It must return a
+ * number and has at most five arguments. */
 #define verified_once __weak __noinline
 
 /* Set by the agent before loading; constants to the verifier. */
