@@ -5,7 +5,7 @@ use std::env;
 fn main() {
     println!("cargo:rerun-if-env-changed=BPF_CLANG");
     // SAFETY: a build script has one thread here.
-    unsafe { env::set_var("BPF_EXTRA_CFLAGS_PRE_INCL", "-Wall -Werror") };
+    unsafe { env::set_var("BPF_EXTRA_CFLAGS_PRE_INCL", "-Wall -Werror -fno-unroll-loops") };
     scx_cargo::BpfBuilder::new()
         .expect("a clang that can build BPF (set BPF_CLANG)")
         .enable_intf("src/bpf/intf.h", "bpf_intf.rs")

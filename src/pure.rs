@@ -7,8 +7,23 @@ use proptest::prelude::*;
 use crate::bpf::intf::pp_policy;
 
 const WORDS: usize = 8;
+/// A set of ranks.
+type Set = [u64; WORDS];
+const EVERYWHERE: Set = [u64::MAX; WORDS];
 const MS: u64 = 1_000_000;
 const FULL: u32 = 1024 << 20;
+
+/// `struct pp_view`.
+#[repr(C)]
+struct View<'a> {
+    idle: &'a Set,
+    siblings: &'a Set,
+    allowed: &'a Set,
+    among: &'a Set,
+    near: &'a Set,
+    nr_words: u32,
+    threads: u32,
+}
 
 #[link(name = "powerpack_pure", kind = "static")]
 unsafe extern "C" {
@@ -38,22 +53,10 @@ unsafe extern "C" {
         util: u32,
         room: u64,
     ) -> i32;
-    safe fn native_pick_idle(
-        policy: &pp_policy,
-        idle: &[u64; WORDS],
-        idle_core: Option<&[u64; WORDS]>,
-        allowed: Option<&[u64; WORDS]>,
-        prev: u32,
-        from: u32,
-        to: u32,
-        nr_active: u32,
-    ) -> i32;
-    safe fn native_pick_surplus(
-        idle: &[u64; WORDS],
-        allowed: Option<&[u64; WORDS]>,
-        nr_active: u32,
-        ceiling: u32,
-    ) -> i32;
+    safe fn native_pick_idle(policy: &pp_policy, view: &View, prev: u32) -> i32;
+    safe fn native_pick_surplus(view: &View) -> i32;
+    safe fn native_whole_cores(idle: u64, siblings: u64, threads: u32) -> u64;
+    safe fn native_range_bits(word: u32, from: u32, to: u32) -> u64;
     fn native_size(policy: &pp_policy, capacity: *const u32, nr_ranks: u32, demand: u64) -> u64;
 }
 
@@ -77,16 +80,20 @@ fn packing(max_ranks: u32) -> pp_policy {
     }
 }
 
-fn has(set: &[u64; WORDS], rank: i32) -> bool {
+fn has(set: &Set, rank: i32) -> bool {
     set[rank as usize / 64] >> (rank % 64) & 1 == 1
 }
 
-fn bits(ranks: &[usize]) -> [u64; WORDS] {
+fn bits(ranks: &[usize]) -> Set {
     let mut set = [0; WORDS];
     for rank in ranks {
         set[rank / 64] |= 1 << (rank % 64);
     }
     set
+}
+
+fn range(from: u32, to: u32) -> Set {
+    std::array::from_fn(|word| native_range_bits(word as u32, from, to))
 }
 
 #[test]
@@ -195,9 +202,16 @@ fn cgroup_weights_multiply_within_bounds() {
 #[test]
 fn a_whole_idle_core_comes_before_a_sibling() {
     let spread = pp_policy { idle_core_first: 1, ..packing(8) };
-    let pick = |prev| {
-        native_pick_idle(&spread, &bits(&[1, 4, 5]), Some(&bits(&[4, 5])), None, prev, 0, 4, 8)
+    let view = View {
+        idle: &bits(&[1, 4, 5]),
+        siblings: &bits(&[0, 2, 4, 6]),
+        allowed: &EVERYWHERE,
+        among: &range(0, 8),
+        near: &range(0, 4),
+        nr_words: 1,
+        threads: 2,
     };
+    let pick = |prev| native_pick_idle(&spread, &view, prev);
     assert_eq!(pick(1), 4, "although rank 1 is idle and was used before");
     assert_eq!(pick(5), 5);
 }
@@ -249,26 +263,58 @@ proptest! {
 
     #[test]
     fn a_decision_stays_in_the_affinity_mask_and_the_active_set(
-        idle: [u64; WORDS], core: [u64; WORDS], allowed: [u64; WORDS], restricted: bool,
-        prev in 0..512u32, from in 0..512u32, len in 1..64u32, nr in 1..=512u32, core_first: bool,
+        idle: Set, allowed: Set, prev in 0..512u32,
+        from in 0..512u32, len in 1..64u32, nr in 1..=512u32, core_first: bool,
     ) {
         let policy = pp_policy { idle_core_first: core_first.into(), ..packing(512) };
-        let core: [u64; WORDS] = std::array::from_fn(|word| core[word] & idle[word]);
-        let mask = restricted.then_some(&allowed);
-        let to = (from + len).min(512);
-        let rank = native_pick_idle(&policy, &idle, Some(&core), mask, prev, from, to, nr);
-        let fits = |r: i32| has(&idle, r) && (!restricted || has(&allowed, r));
+        // Cores of two: a rank and the one whose number differs in bit 0.
+        let siblings = [0x5555_5555_5555_5555; WORDS];
+        let core = |r: i32| has(&idle, r) && has(&idle, r ^ 1);
+        let near = range(from, (from + len).min(512));
+        let among = range(0, nr);
+        let view = View {
+            idle: &idle, siblings: &siblings, allowed: &allowed, among: &among, near: &near,
+            nr_words: WORDS as u32, threads: 2,
+        };
+        let rank = native_pick_idle(&policy, &view, prev);
+        let fits = |r: i32| has(&idle, r) && has(&allowed, r);
         if rank >= 0 {
             prop_assert!(rank < nr as i32 && fits(rank));
+            let cores = core_first && (0..nr as i32).any(|r| fits(r) && core(r));
+            let best = |r: i32| fits(r) && (!cores || core(r));
+            prop_assert!(best(rank), "a wholly idle core was overlooked");
+            prop_assert!(rank == prev as i32 || prev >= nr || !best(prev as i32));
+            let nearer = (0..nr as i32).any(|r| best(r) && has(&near, r));
+            prop_assert!(rank == prev as i32 || !nearer || has(&near, rank));
         } else {
             prop_assert!((0..nr as i32).all(|r| !fits(r)), "an idle CPU was overlooked");
         }
-        let surplus = native_pick_surplus(&idle, mask, nr, 400);
-        if surplus >= 0 {
-            prop_assert!(surplus >= nr as i32 && surplus < 400 && fits(surplus));
-        } else {
-            prop_assert!((nr as i32..400).all(|r| !fits(r)));
+        let surplus = native_pick_surplus(&View { among: &range(nr, 400), ..view });
+        let first = (nr as i32..400).find(|&r| fits(r));
+        prop_assert_eq!(surplus, first.unwrap_or(-1));
+    }
+
+    #[test]
+    fn a_core_is_idle_when_all_its_threads_are(
+        sizes in prop::collection::vec(1..=8u32, 1..64), idle: u64,
+    ) {
+        let mut expected = 0;
+        let (mut siblings, mut begin) = (0, 0);
+        for size in sizes.into_iter().filter(|&size| size > 0) {
+            let end = (begin + size).min(64);
+            let core = native_range_bits(0, begin, end);
+            siblings |= if end > begin { core & !(1 << (end - 1)) } else { 0 };
+            expected |= if idle & core == core { core } else { 0 };
+            begin = end;
         }
+        let used = native_range_bits(0, 0, begin);
+        prop_assert_eq!(native_whole_cores(idle & used, siblings, 8), expected);
+    }
+
+    #[test]
+    fn a_range_is_the_ranks_in_it(from in 0..520u32, to in 0..520u32) {
+        let set = range(from, to);
+        prop_assert!((0..512).all(|r| has(&set, r) == (r as u32 >= from && (r as u32) < to)));
     }
 
     #[test]

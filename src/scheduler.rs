@@ -163,23 +163,29 @@ fn configure(skel: &mut OpenBpfSkel<'_>, ranks: &Ranks, policy: Policy) -> Resul
     Ok(())
 }
 
+/// Sets of ranks are kept in words of so many bits.
+const WORD_BITS: usize = intf::pp_limits_PP_WORD_BITS as usize;
+
 fn write_topology(skel: &mut OpenBpfSkel<'_>, ranks: &Ranks) -> Result<()> {
     let rodata = skel.maps.rodata_data.as_mut().context("no .rodata")?;
     let llcs = ranks.llcs();
     let cores = ranks.core_of_rank();
     rodata.nr_ranks = ranks.cpus().len() as u32;
-    rodata.nr_words = ranks.cpus().len().div_ceil(intf::pp_limits_PP_WORD_BITS as usize) as u32;
+    rodata.nr_words = ranks.cpus().len().div_ceil(WORD_BITS) as u32;
     rodata.nr_llcs = llcs.len() as u32;
-    rodata.cores_threads = ranks.threads_per_core() as u32;
-    rodata.smt = ranks.threads_per_core() > 1;
+    rodata.threads_per_core = ranks.threads_per_core() as u32;
     for (rank, cpu) in ranks.cpus().iter().enumerate() {
         rodata.cpu_of_rank[rank] = cpu.cpu as u16;
         rodata.rank_of_cpu[cpu.cpu] = rank as u16;
-        rodata.core_of_rank[rank] = cores[rank] as u16;
+        let next_is_sibling = cores.get(rank + 1) == Some(&cores[rank]);
+        rodata.siblings[rank / WORD_BITS] |= u64::from(next_is_sibling) << (rank % WORD_BITS);
     }
     for (llc, &(from, to)) in llcs.iter().enumerate() {
-        rodata.llc_span[llc].from = from as u32;
-        rodata.llc_span[llc].to = to as u32;
+        rodata.llc_begin[llc] = from as u16;
+        rodata.llc_end[llc] = to as u16;
+        for rank in from..to {
+            rodata.llc_ranks[llc][rank / WORD_BITS] |= 1 << (rank % WORD_BITS);
+        }
         rodata.llc_of_rank[from..to].fill(llc as u16);
     }
     Ok(())

@@ -58,41 +58,53 @@ static void refresh_weight_now(struct task_struct *p, struct pp_task *task)
 		bpf_cgroup_release(cgrp);
 }
 
-/* Bring a CPU's average up to the present; it ran a task of ours since
+/* An average after @idle_ns without and @ran_ns with running. */
+verified_once u32 util_after(u32 util_fp, s64 idle_ns, s64 ran_ns, u32 capacity)
+{
+	if (idle_ns > 0)
+		util_fp = pp_util_decay(util_fp, idle_ns);
+	if (ran_ns > 0)
+		util_fp = pp_util_run(util_fp, ran_ns, capacity);
+	return util_fp;
+}
+
+static __always_inline u32 capacity_now(const struct pp_cpu *cpu)
+{
+	return pp_capacity_now(cpu->capacity, cpu->freq);
+}
+
+/* What a CPU's average would be now; it ran a task of ours since
  * running_since_ns, or nothing since updated_ns. */
+static __always_inline u32 cpu_util_now(const struct pp_cpu *cpu, u64 now)
+{
+	s64 delta = now - cpu->updated_ns;
+
+	if (cpu->running_since_ns)
+		return util_after(cpu->util_fp, 0, delta, capacity_now(cpu));
+	return util_after(cpu->util_fp, delta, 0, 0);
+}
+
 static __always_inline void update_cpu_util(struct pp_cpu *cpu, u64 now)
 {
-	u64 delta = now - cpu->updated_ns;
-
-	if ((s64)delta <= 0)
-		return;
-	cpu->util_fp = cpu->running_since_ns
-			       ? pp_util_run(cpu->util_fp, delta,
-					     pp_capacity_now(cpu->capacity, cpu->freq))
-			       : pp_util_decay(cpu->util_fp, delta);
-	cpu->updated_ns = now;
+	cpu->util_fp = cpu_util_now(cpu, now);
+	if ((s64)(now - cpu->updated_ns) > 0)
+		cpu->updated_ns = now;
 }
 
 /* The same for the part that bound tasks use, kept apart because it is not
  * work that another CPU could take. */
 static __always_inline void update_bound_util(struct pp_cpu *cpu, u64 now, u64 ran)
 {
-	u64 idle = now - ran - cpu->bound_updated_ns;
-
-	if ((s64)idle > 0)
-		cpu->bound_fp = pp_util_decay(cpu->bound_fp, idle);
-	cpu->bound_fp = pp_util_run(cpu->bound_fp, ran, pp_capacity_now(cpu->capacity, cpu->freq));
+	cpu->bound_fp = util_after(cpu->bound_fp, now - ran - cpu->bound_updated_ns, ran,
+				   capacity_now(cpu));
 	cpu->bound_updated_ns = now;
 }
 
 static __always_inline void update_task_util(struct pp_task *task, const struct pp_cpu *cpu,
 					     u64 now, u64 ran)
 {
-	u64 slept = now - ran - task->updated_ns;
-
-	if ((s64)slept > 0)
-		task->util_fp = pp_util_decay(task->util_fp, slept);
-	task->util_fp = pp_util_run(task->util_fp, ran, pp_capacity_now(cpu->capacity, cpu->freq));
+	task->util_fp =
+		util_after(task->util_fp, now - ran - task->updated_ns, ran, capacity_now(cpu));
 	task->updated_ns = now;
 }
 

@@ -19,28 +19,22 @@ static struct pp_sizing sizing;
 /* A CPU's utilization now, less what is bound to it; sees what that leaves. */
 static __always_inline u32 measure_cpu(const struct pp_cpu *cpu, u64 now, u32 *left)
 {
-	u64 delta = now - cpu->updated_ns, bound_delta = now - cpu->bound_updated_ns;
-	u32 util = cpu->util_fp, bound = cpu->bound_fp;
+	u32 util, bound;
 
 	if (!cpu->online) {
 		*left = 0;
 		return 0;
 	}
-	if ((s64)delta > 0)
-		util = cpu->running_since_ns
-			       ? pp_util_run(util, delta, pp_capacity_now(cpu->capacity, cpu->freq))
-			       : pp_util_decay(util, delta);
-	if (bound && (s64)bound_delta > 0)
-		bound = pp_util_decay(bound, bound_delta);
-	util = pp_util(util);
-	bound = pp_util(bound);
+	util = pp_util(cpu_util_now(cpu, now));
+	bound = pp_util(util_after(cpu->bound_fp, now - cpu->bound_updated_ns, 0, 0));
 	*left = cpu->capacity > bound ? cpu->capacity - bound : 1;
 	return util > bound ? util - bound : 0;
 }
 
 /* Fill in @sizing for what runs now. */
-static __always_inline void measure(const struct pp_policy *policy, u64 now)
+verified_once int measure(u64 now)
 {
+	const struct pp_policy *policy = policy_now();
 	u32 rank;
 
 	__builtin_memset(&sizing, 0, sizeof(sizing));
@@ -49,6 +43,7 @@ static __always_inline void measure(const struct pp_policy *policy, u64 now)
 					     &rank_capacity[rank % PP_MAX_CPUS]);
 	bpf_for (rank, 0, nr_ranks)
 		pp_size_rank(policy, &sizing, rank, rank_capacity[rank % PP_MAX_CPUS]);
+	return 0;
 }
 
 /* Wake idle CPUs of ranks [from, to) to take what waits. */
@@ -74,20 +69,24 @@ static void evacuate(u32 from, u32 to)
 	}
 }
 
-static void set_active(u32 nr)
+verified_once int set_active(u32 nr, u32 ceiling)
 {
-	u32 was = active_set.nr;
+	u32 was = active_set.nr, word;
 
 	active_set.nr = nr;
-	if (nr > was) {
-		count(PP_EV_GROW);
-		kick_idle(was, nr);
-	} else if (nr < was) {
-		count(PP_EV_SHRINK);
-		/* What waits in an LLC that has no active CPU any more is
-		 * taken by the others as they come by; see take_any(). */
-		kick_idle(0, nr);
+	active_set.ceiling = ceiling;
+	for (word = 0; word < nr_words && word < PP_RANK_WORDS; word++) {
+		active_ranks[word] = pp_range_bits(word, 0, nr);
+		surplus_ranks[word] = pp_range_bits(word, nr, ceiling);
 	}
+	if (nr == was)
+		return 0;
+	count(nr > was ? PP_EV_GROW : PP_EV_SHRINK);
+	/* What waits in an LLC that has no active CPU any more is taken by those
+	 * of others as they come by; see take_from_others(). */
+	if (nr > was || nr_llcs > 1)
+		kick_idle(nr > was ? was : 0, nr);
+	return 0;
 }
 
 /* Size the active set for what runs now; false if another CPU is at it. */
@@ -98,18 +97,17 @@ verified_once bool size_active(u64 now, bool at_once)
 
 	if (__sync_val_compare_and_swap(&sizing_lock, 0, 1))
 		return false;
-	measure(policy, now);
+	measure(now);
 	needed = pp_needed_with_spills(&sizing, active_set.nr, active_set.spills);
 	active_set.spills = 0;
 	active_set.demand = sizing.demand;
 	active_set.room = pp_size_room(&sizing);
-	active_set.ceiling = sizing.ceiling;
 	active_set.updated_ns = now;
 	if (!at_once)
 		needed = pp_next_active(active_set.nr, needed, sizing.ceiling, now,
 					policy->shrink_hold_ns, &active_set.shrink_since_ns);
-	if (needed != active_set.nr)
-		set_active(needed);
+	if (needed != active_set.nr || sizing.ceiling != active_set.ceiling)
+		set_active(needed, sizing.ceiling);
 	sizing_lock = 0;
 	return true;
 }

@@ -43,7 +43,7 @@ static bool take_active(s32 cpu, u32 turn)
 }
 
 /* Whether more is queued in LLC @llc than its active CPUs can do in time. */
-static __always_inline bool is_overdue(u32 llc)
+verified_once bool is_overdue(u32 llc)
 {
 	struct pp_queue *queue = queue_of(llc);
 
@@ -123,18 +123,23 @@ static __always_inline void dispatch_cpu(s32 cpu, struct task_struct *prev)
 /* More waits for the active CPUs than they can do in time: wake a surplus one. */
 static __always_inline void relieve(s32 cpu)
 {
-	u32 llc = llc_queue(cpu), word_end = active_set.ceiling;
+	struct pp_view view = {
+		.idle = idle_ranks,
+		.allowed = surplus_ranks,
+		.among = surplus_ranks,
+		.nr_words = nr_words,
+	};
 	s32 rank;
 
-	if (!is_overdue(llc))
+	if (!is_overdue(llc_queue(cpu)))
 		return;
-	rank = pp_first_in(idle_ranks, NULL, nr_words, active_set.nr, word_end);
+	rank = pp_pick_surplus(&view);
 	if (rank >= 0 && claim_rank(rank))
 		scx_bpf_kick_cpu(cpu_at(rank), 0);
 }
 
 /* Whether the first task of queue @id is due before @deadline. */
-static __always_inline bool due_before(u32 id, u64 deadline)
+verified_once bool due_before(u32 id, u64 deadline)
 {
 	struct task_struct *head;
 	bool before;

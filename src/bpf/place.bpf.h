@@ -43,34 +43,35 @@ static __always_inline void go_direct(s32 cpu)
 	state->direct_streak++;
 }
 
-static __always_inline void idle_view(struct pp_idle_view *view, const struct pp_task *task)
-{
-	view->idle = idle_ranks;
-	view->idle_core = smt ? idle_core_ranks : NULL;
-	view->allowed = task->restricted ? task->allowed : NULL;
-	view->nr_words = nr_words;
-}
-
 /* An idle active CPU for the task, claimed; -1 if there is none. */
 verified_once s32 claim_active(const struct pp_task *task __arg_nonnull, s32 prev_cpu)
 {
-	struct pp_idle_view view;
-	s32 rank;
+	struct pp_view view = {
+		.idle = idle_ranks,
+		.siblings = (const u64 *)siblings,
+		.allowed = task->allowed,
+		.among = active_ranks,
+		.near = (const u64 *)llc_ranks[llc_queue(prev_cpu) % PP_MAX_LLCS],
+		.nr_words = nr_words,
+		.threads = threads_per_core,
+	};
+	s32 rank = pp_pick_idle(policy_now(), &view, rank_of(prev_cpu));
 
-	idle_view(&view, task);
-	rank = pp_pick_idle(policy_now(), &view, rank_of(prev_cpu),
-			    llc_of_queue(llc_queue(prev_cpu)), active_set.nr);
 	return rank >= 0 && claim_rank(rank) ? cpu_at(rank) : -1;
 }
 
-/* An idle surplus CPU for the task, claimed; -1 if there is none. */
-verified_once s32 claim_surplus(const struct pp_task *task __arg_nonnull, u32 ceiling)
+/* An idle surplus CPU for the task, or @beyond the ceiling, claimed; -1 if
+ * there is none. */
+verified_once s32 claim_surplus(const struct pp_task *task __arg_nonnull, bool beyond)
 {
-	struct pp_idle_view view;
-	s32 rank;
+	struct pp_view view = {
+		.idle = idle_ranks,
+		.allowed = task->allowed,
+		.among = beyond ? task->allowed : surplus_ranks,
+		.nr_words = nr_words,
+	};
+	s32 rank = pp_pick_surplus(&view);
 
-	idle_view(&view, task);
-	rank = pp_pick_surplus(&view, active_set.nr, ceiling);
 	return rank >= 0 && claim_rank(rank) ? cpu_at(rank) : -1;
 }
 
@@ -97,28 +98,33 @@ static __always_inline u64 running_left(const struct pp_cpu *cpu, u64 now)
 /* How many active CPUs serve the queue of LLC @llc. */
 static __always_inline u32 nr_servers(u32 llc)
 {
-	struct pp_span span = llc_of_queue(llc);
-	u32 to = span.to < active_set.nr ? span.to : active_set.nr;
+	u32 from = llc_begin[llc % PP_MAX_LLCS], to = llc_end[llc % PP_MAX_LLCS];
 
-	return to > span.from ? to - span.from : 1;
+	to = to < active_set.nr ? to : active_set.nr;
+	return to > from ? to - from : 1;
 }
 
-/* Whether @task, which wakes, takes @cpu from what runs there. */
-static __always_inline bool preempts(const struct pp_task *task, const struct pp_cpu *cpu, u64 now)
+/* Whether @task goes before what runs on @cpu or is about to: of the first it
+ * takes the CPU as it wakes, of the second let_earlier_first() will. */
+verified_once bool goes_before(const struct pp_task *task __arg_nonnull, s32 cpu, u64 now)
 {
-	u64 ran = now - cpu->stint_start_ns;
+	const struct pp_cpu *state = cpu_state(cpu);
+	u64 left = running_left(state, now);
 
-	return cpu->running_since_ns && (s64)ran > 0 &&
-	       pp_should_preempt(task_deadline(task), task_run_left(task), cpu->curr_deadline,
-				 running_left(cpu, now), ran);
+	if (!state->running_since_ns)
+		return pp_goes_first(task_deadline(task), task_run_left(task), state->curr_deadline,
+				     left);
+	return (s64)(now - state->stint_start_ns) > 0 &&
+	       pp_should_preempt(task_deadline(task), task_run_left(task), state->curr_deadline,
+				 left, now - state->stint_start_ns);
 }
 
 /* Queue @p behind busy @cpu, and take the CPU if it is to go first. */
 verified_once int wait_behind(struct task_struct *p __arg_trusted,
 			      struct pp_task *task __arg_nonnull, s32 cpu, u32 queue, u64 enq_flags)
 {
-	bool preempt =
-		(enq_flags & SCX_ENQ_WAKEUP) && preempts(task, cpu_state(cpu), scx_bpf_now());
+	bool preempt = (enq_flags & SCX_ENQ_WAKEUP) && cpu_state(cpu)->running_since_ns &&
+		       goes_before(task, cpu, scx_bpf_now());
 
 	insert_queue(p, task, queue, enq_flags);
 	if (preempt) {
@@ -129,17 +135,14 @@ verified_once int wait_behind(struct task_struct *p __arg_trusted,
 }
 
 /* How long what runs on @cpu, or is about to, keeps @task from it. */
-static __always_inline u64 kept_by_running(const struct pp_task *task, const struct pp_cpu *cpu,
-					   u64 now, bool waking)
+static __always_inline u64 kept_by_running(const struct pp_task *task, s32 cpu, bool waking)
 {
-	u64 left = running_left(cpu, now);
+	const struct pp_cpu *state = cpu_state(cpu);
+	u64 now = scx_bpf_now(), left;
 
-	if (waking && preempts(task, cpu, now))
+	if ((waking || !state->running_since_ns) && goes_before(task, cpu, now))
 		return 0;
-	/* let_earlier_first() will put this one first. */
-	if (!cpu->running_since_ns &&
-	    pp_goes_first(task_deadline(task), task_run_left(task), cpu->curr_deadline, left))
-		return 0;
+	left = running_left(state, now);
 	return left < PP_SLICE_SHARED_NS ? left : PP_SLICE_SHARED_NS;
 }
 
@@ -147,9 +150,8 @@ static __always_inline u64 kept_by_running(const struct pp_task *task, const str
 verified_once bool should_wait(const struct pp_task *task __arg_nonnull, s32 cpu, bool waking)
 {
 	u32 llc = llc_queue(cpu);
-	u64 wait = pp_expected_wait(queue_of(llc)->queued_ns, pp_run_class(task_run_left(task)),
-				    kept_by_running(task, cpu_state(cpu), scx_bpf_now(), waking),
-				    nr_servers(llc));
+	u64 wait = pp_expected_wait(queue_of(llc)->queued_ns, task_run_class(task),
+				    kept_by_running(task, cpu, waking), nr_servers(llc));
 
 	return pp_should_wait(policy_now(), wait, task->util_est, pp_util(task->util_fp),
 			      active_set.room);
@@ -164,7 +166,7 @@ verified_once bool spill(struct task_struct *p __arg_trusted, struct pp_task *ta
 	s32 cpu = here;
 
 	if ((enq_flags & SCX_ENQ_WAKEUP) || rank < active_set.nr || rank >= active_set.ceiling) {
-		cpu = claim_surplus(task, active_set.ceiling);
+		cpu = claim_surplus(task, false);
 		if (cpu < 0)
 			return false;
 		scx_bpf_kick_cpu(cpu, 0);
@@ -230,7 +232,7 @@ verified_once int place_restricted(struct task_struct *p __arg_trusted,
 
 	cpu = claim_active(task, here);
 	if (cpu < 0)
-		cpu = claim_surplus(task, nr_ranks);
+		cpu = claim_surplus(task, true);
 	if (cpu >= 0) {
 		run_on(p, task, cpu, enq_flags);
 		scx_bpf_kick_cpu(cpu, 0);

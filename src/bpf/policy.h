@@ -49,16 +49,10 @@
 #define PP_ACTIVE_PERIOD_NS (4 * PP_NS_PER_MS)
 /* One spill in a period is an accident, two are evidence that the set is small. */
 #define PP_SPILLS_TO_GROW 2
+/* The most SMT siblings of a core that are kept apart (POWER has 8). */
+#define PP_THREADS_MAX 8
 /* This many tasks may pass the queues in a row on a busy CPU. */
 #define PP_DIRECT_STREAK_MAX 32
-
-/* Idle CPUs, and who may run where, in rank space: one bit per rank. */
-struct pp_idle_view {
-	const u64 *idle;      /* ranks that are idle */
-	const u64 *idle_core; /* ranks whose whole core is idle; NULL without SMT */
-	const u64 *allowed;   /* NULL: anywhere */
-	u32 nr_words;
-};
 
 /* Ranks [from, to) as bits of word @word. */
 static inline u64 pp_range_bits(u32 word, u32 from, u32 to)
@@ -75,60 +69,88 @@ static inline u64 pp_range_bits(u32 word, u32 from, u32 to)
 	return bits;
 }
 
-/* The lowest rank of [from, to) in @set that the task may use, or -1. */
-static inline s32 pp_first_in(const u64 *set, const u64 *allowed, u32 nr_words, u32 from, u32 to)
-{
-	for (u32 word = from / PP_WORD_BITS; word < nr_words && word < PP_RANK_WORDS; word++) {
-		u64 bits = pp_range_bits(word, from, to);
-
-		bits &= set[word];
-		if (allowed)
-			bits &= allowed[word];
-		if (bits)
-			return word * PP_WORD_BITS + __builtin_ctzll(bits);
-	}
-	return -1;
-}
-
-/* Ranks [from, to) that share a last-level cache. */
-struct pp_span {
-	u32 from, to;
+/* What a placement looks at: sets of ranks, a bit each, in @nr_words words. */
+struct pp_view {
+	const u64 *idle;     /* idle CPUs */
+	const u64 *siblings; /* the next rank is on the same core */
+	const u64 *allowed;  /* where the task may run */
+	const u64 *among;    /* where it is looked for: active or surplus CPUs */
+	const u64 *near;     /* share a last-level cache with the previous CPU */
+	u32 nr_words;
+	u32 threads; /* the most SMT siblings that a core has; 1: no SMT */
 };
 
-/* In @set: the previous CPU, then one near it in cache, then any, by rank. */
-static inline s32 pp_nearest_in(const struct pp_idle_view *view, const u64 *set, u32 prev,
-				struct pp_span near, u32 nr_active)
+/* Those of @idle whose whole core is idle. The ranks of a core are neighbours;
+ * one that straddles two words counts as two cores. */
+static inline u64 pp_whole_cores(u64 idle, u64 siblings, u32 threads)
 {
-	u32 near_to = near.to < nr_active ? near.to : nr_active;
-	s32 rank = -1;
+	u64 cores = idle;
+	u32 i;
 
-	if (prev < nr_active)
-		rank = pp_first_in(set, view->allowed, view->nr_words, prev, prev + 1);
-	if (rank < 0)
-		rank = pp_first_in(set, view->allowed, view->nr_words, near.from, near_to);
-	if (rank < 0)
-		rank = pp_first_in(set, view->allowed, view->nr_words, 0, nr_active);
-	return rank;
+	/* Is it idle, and all that follow it on its core? */
+	for (i = 1; i < threads && i < PP_THREADS_MAX; i++)
+		cores &= ~siblings | cores >> 1;
+	/* Of the first on a core that tells the whole: let it tell the others. */
+	cores &= ~(siblings << 1);
+	for (i = 1; i < threads && i < PP_THREADS_MAX; i++)
+		cores |= cores << 1 & siblings << 1;
+	return cores;
+}
+
+static inline u64 pp_candidates(const struct pp_view *view, u32 word, int whole_cores)
+{
+	u64 idle = view->idle[word];
+
+	if (whole_cores)
+		idle = pp_whole_cores(idle, view->siblings[word], view->threads);
+	return idle & view->allowed[word] & view->among[word];
+}
+
+static inline s32 pp_lowest(u32 word, u64 bits)
+{
+	return word * PP_WORD_BITS + __builtin_ctzll(bits);
+}
+
+/* The previous CPU, then one near it in cache, then any, by rank; -1: none. */
+static inline s32 pp_nearest(const struct pp_view *view, int whole_cores, u32 prev)
+{
+	u32 word = prev / PP_WORD_BITS % PP_RANK_WORDS;
+	s32 any = -1;
+
+	if (pp_candidates(view, word, whole_cores) >> prev % PP_WORD_BITS & 1)
+		return prev;
+	for (word = 0; word < view->nr_words && word < PP_RANK_WORDS; word++) {
+		u64 bits = pp_candidates(view, word, whole_cores);
+
+		if (bits & view->near[word])
+			return pp_lowest(word, bits & view->near[word]);
+		if (bits && any < 0)
+			any = pp_lowest(word, bits);
+	}
+	return any;
 }
 
 /* Which idle active CPU takes the task; -1: none. */
-static inline s32 pp_pick_idle(const struct pp_policy *policy, const struct pp_idle_view *view,
-			       u32 prev, struct pp_span near, u32 nr_active)
+static inline s32 pp_pick_idle(const struct pp_policy *policy, const struct pp_view *view, u32 prev)
 {
 	s32 rank = -1;
 
-	if (policy->idle_core_first && view->idle_core)
-		rank = pp_nearest_in(view, view->idle_core, prev, near, nr_active);
-	if (rank < 0)
-		rank = pp_nearest_in(view, view->idle, prev, near, nr_active);
-	return rank;
+	if (view->threads > 1 && policy->idle_core_first)
+		rank = pp_nearest(view, 1, prev);
+	return rank < 0 ? pp_nearest(view, 0, prev) : rank;
 }
 
 /* Which idle surplus CPU takes what the active ones cannot: the one nearest to
- * the active set, which is the next that would join it. Never above the ceiling. */
-static inline s32 pp_pick_surplus(const struct pp_idle_view *view, u32 nr_active, u32 ceiling)
+ * the active set, which is the next that would join it; -1: none. */
+static inline s32 pp_pick_surplus(const struct pp_view *view)
 {
-	return pp_first_in(view->idle, view->allowed, view->nr_words, nr_active, ceiling);
+	for (u32 word = 0; word < view->nr_words && word < PP_RANK_WORDS; word++) {
+		u64 bits = pp_candidates(view, word, 0);
+
+		if (bits)
+			return pp_lowest(word, bits);
+	}
+	return -1;
 }
 
 /*
@@ -161,8 +183,9 @@ static inline u64 pp_expected_wait(const s64 *queued_ns, u32 run_class, u64 runn
 {
 	u64 ahead = 0;
 
+	/* Without a branch for each: below 0 the sign clears all bits. */
 	for (u32 class = 0; class < PP_RUN_CLASSES && class <= run_class; class ++)
-		ahead += queued_ns[class] > 0 ? queued_ns[class] : 0;
+		ahead += queued_ns[class] & ~(queued_ns[class] >> 63);
 	return running_left_ns + (nr_servers > 1 ? ahead / nr_servers : ahead);
 }
 

@@ -28,7 +28,7 @@ static __always_inline void leave_queue(struct pp_task *task)
 }
 
 /* Put the task's virtual time on the scale of @id and within the lag. */
-static __always_inline void join_vtime(struct pp_task *task, u32 id)
+verified_once int join_vtime(struct pp_task *task __arg_nonnull, u32 id)
 {
 	struct pp_queue *to = queue_of(id), *from = queue_of(task->queue);
 
@@ -40,9 +40,15 @@ static __always_inline void join_vtime(struct pp_task *task, u32 id)
 	}
 	task->queue = id;
 	task->vtime = pp_vtime_join(task->vtime, to->vtime);
+	return 0;
 }
 
-static __always_inline u64 task_deadline(const struct pp_task *task)
+verified_once u32 task_run_class(const struct pp_task *task __arg_nonnull)
+{
+	return pp_run_class(task_run_left(task));
+}
+
+verified_once u64 task_deadline(const struct pp_task *task __arg_nonnull)
 {
 	return pp_deadline(task->vtime, task_run_left(task), task->weight);
 }
@@ -53,7 +59,7 @@ static __always_inline void insert_queue(struct task_struct *p, struct pp_task *
 	struct pp_queue *queue = queue_of(id);
 	u64 left = task_run_left(task);
 
-	task->queued_class = pp_run_class(left);
+	task->queued_class = task_run_class(task);
 	task->queued_ns = left < PP_SLICE_SHARED_NS ? left + 1 : PP_SLICE_SHARED_NS;
 	__sync_fetch_and_add(&queue->queued_ns[task->queued_class % PP_RUN_CLASSES],
 			     task->queued_ns);
@@ -70,7 +76,7 @@ static __always_inline void correct_queue(struct pp_queue *queue, s32 nr)
 }
 
 /* Move the first task of queue @id to this CPU's local DSQ. */
-static __always_inline bool take_from(u32 id)
+verified_once bool take_from(u32 id)
 {
 	struct pp_queue *queue = queue_of(id);
 	s32 nr = queue->nr;

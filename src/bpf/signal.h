@@ -60,11 +60,9 @@ static inline u32 pp_util_decay(u32 util_fp, u64 dt_ns)
 /* Utilization after running for dt_ns at @capacity (0..1024). */
 static inline u32 pp_util_run(u32 util_fp, u64 dt_ns, u32 capacity)
 {
-	u32 full = capacity << PP_UTIL_SHIFT;
+	s64 full = capacity << PP_UTIL_SHIFT, apart = util_fp - full;
 
-	if (util_fp <= full)
-		return full - pp_util_decay(full - util_fp, dt_ns);
-	return full + pp_util_decay(util_fp - full, dt_ns);
+	return dt_ns ? full + ((apart * (s64)pp_decay_factor(dt_ns)) >> 32) : util_fp;
 }
 
 /* From fixed point to 0..1024, rounded. */

@@ -19,14 +19,14 @@
 const volatile u32 nr_ranks = 1; /* CPUs that can ever be online */
 const volatile u32 nr_words = 1; /* 64-bit words for that many ranks */
 const volatile u32 nr_llcs = 1;
-const volatile bool smt = false;
 const volatile u16 cpu_of_rank[PP_MAX_CPUS];
 const volatile u16 rank_of_cpu[PP_MAX_CPUS];
 const volatile u16 llc_of_rank[PP_MAX_CPUS];
-const volatile struct pp_span llc_span[PP_MAX_LLCS];
-/* The ranks of a core are neighbours: its first one, by rank. */
-const volatile u16 core_of_rank[PP_MAX_CPUS];
-const volatile u32 cores_threads = 1; /* the most SMT siblings a core has */
+const volatile u16 llc_begin[PP_MAX_LLCS], llc_end[PP_MAX_LLCS]; /* ranks */
+const volatile u64 llc_ranks[PP_MAX_LLCS][PP_RANK_WORDS];
+/* Rank space: the next rank is on the same core. */
+const volatile u64 siblings[PP_RANK_WORDS];
+const volatile u32 threads_per_core = 1; /* the most of any core */
 
 /* Read by the agent through the mapped .bss, written here. */
 struct pp_cpu cpus[PP_MAX_CPUS];
@@ -37,9 +37,10 @@ u64 sampled_ns;
 struct pp_policy policies[2];
 u32 policy_slot;
 
-/* Rank space: which CPUs are idle, and whose cores are wholly idle. */
+/* Rank space. */
 u64 idle_ranks[PP_RANK_WORDS];
-u64 idle_core_ranks[PP_RANK_WORDS];
+u64 active_ranks[PP_RANK_WORDS];
+u64 surplus_ranks[PP_RANK_WORDS]; /* up to the ceiling */
 u32 rank_capacity[PP_MAX_CPUS];
 
 /* A queue is a DSQ and what is known of it. */
@@ -61,7 +62,7 @@ struct pp_task {
 	u64 run_ns;		    /* so far in this run, from wakeup to sleep */
 	u64 run_est_ns;		    /* expected length of a run */
 	u64 queued_ns;		    /* what it added to queue @queue, 0 once it runs */
-	u64 allowed[PP_RANK_WORDS]; /* rank space; only if restricted */
+	u64 allowed[PP_RANK_WORDS]; /* rank space */
 	u32 util_fp;
 	u32 util_est; /* 0..1024 */
 	u32 weight;   /* of the task and its cgroup, 100 = nice 0 */
@@ -110,13 +111,6 @@ static __always_inline s32 cpu_at(u32 rank)
 static __always_inline u32 llc_queue(s32 cpu)
 {
 	return llc_of_rank[rank_of(cpu) % PP_MAX_CPUS];
-}
-
-static __always_inline struct pp_span llc_of_queue(u32 id)
-{
-	const volatile struct pp_span *span = &llc_span[id % PP_MAX_LLCS];
-
-	return (struct pp_span){ .from = span->from, .to = span->to };
 }
 
 static __always_inline u32 cpu_queue(s32 cpu)

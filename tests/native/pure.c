@@ -29,21 +29,11 @@ EXPORT(u32, next_active, (u32 nr, u32 needed, u32 ceiling, u64 now, u64 hold, u6
 EXPORT(int, should_wait, (const struct pp_policy *policy, u64 wait, u32 est, u32 util, u64 room),
        (policy, wait, est, util, room))
 
-s32 native_pick_idle(const struct pp_policy *policy, const u64 *idle, const u64 *idle_core,
-		     const u64 *allowed, u32 prev, u32 from, u32 to, u32 nr_active)
-{
-	struct pp_idle_view view = { idle, idle_core, allowed, PP_RANK_WORDS };
-	struct pp_span near = { from, to };
-
-	return pp_pick_idle(policy, &view, prev, near, nr_active);
-}
-
-s32 native_pick_surplus(const u64 *idle, const u64 *allowed, u32 nr_active, u32 ceiling)
-{
-	struct pp_idle_view view = { idle, 0, allowed, PP_RANK_WORDS };
-
-	return pp_pick_surplus(&view, nr_active, ceiling);
-}
+EXPORT(s32, pick_idle, (const struct pp_policy *policy, const struct pp_view *view, u32 prev),
+       (policy, view, prev))
+EXPORT(s32, pick_surplus, (const struct pp_view *view), (view))
+EXPORT(u64, whole_cores, (u64 idle, u64 siblings, u32 threads), (idle, siblings, threads))
+EXPORT(u64, range_bits, (u32 word, u32 from, u32 to), (word, from, to))
 
 /* The needed prefix in the low, the ceiling in the high half. */
 u64 native_size(const struct pp_policy *policy, const u32 *capacity, u32 nr_ranks, u64 demand)
