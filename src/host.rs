@@ -4,7 +4,7 @@
 use std::fs;
 use std::path::Path;
 
-use anyhow::{Result, bail};
+use anyhow::{Context, Result, bail};
 use scx_utils::compat;
 
 const SCHED_EXT: &str = "/sys/kernel/sched_ext";
@@ -65,7 +65,18 @@ pub fn loaded_scheduler() -> Option<String> {
 
 /// How often a scheduler has been enabled since boot; unchanged by a switch.
 pub fn enable_seq() -> Option<u64> {
-    fs::read_to_string(format!("{SCHED_EXT}/enable_seq")).ok()?.trim().parse().ok()
+    read_number("enable_seq").ok()
+}
+
+/// How often a CPU went or came since boot.
+pub fn hotplug_seq() -> Result<u64> {
+    read_number("hotplug_seq")
+}
+
+fn read_number(file: &str) -> Result<u64> {
+    let path = format!("{SCHED_EXT}/{file}");
+    let text = fs::read_to_string(&path).with_context(|| format!("cannot read {path}"))?;
+    text.trim().parse().with_context(|| format!("{path} holds no number"))
 }
 
 #[cfg(test)]

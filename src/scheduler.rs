@@ -6,9 +6,10 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, anyhow};
+use libbpf_rs::skel::SkelBuilder;
 use libbpf_rs::{Link, OpenObject, PrintLevel, ProgramInput};
 use log::debug;
-use scx_utils::{compat, scx_ops_attach, scx_ops_load, scx_ops_open};
+use scx_utils::{compat, scx_ops_attach, scx_ops_load};
 
 use crate::bpf::{BpfSkel, BpfSkelBuilder, OpenBpfSkel, intf};
 use crate::host;
@@ -58,8 +59,7 @@ impl<'a> Scheduler<'a> {
     ) -> Result<Self> {
         quiet_libbpf(verbose);
         scx_utils::try_set_rlimit_infinity();
-        let builder = BpfSkelBuilder::default();
-        let mut skel = scx_ops_open!(builder, object, powerpack_ops, None)?;
+        let mut skel = open(object)?;
         configure(&mut skel, ranks, policy)?;
         let mut skel =
             scx_ops_load!(skel, powerpack_ops, uei).map_err(host::explain_load_failure)?;
@@ -143,6 +143,38 @@ fn quiet_libbpf(verbose: bool) {
     libbpf_rs::set_print(verbose.then_some((PrintLevel::Debug, log)));
 }
 
+/// What `scx_ops_open!` does, less what is not used here and takes a third of
+/// the load time: its probes for an arena and a traced function (which unloading
+/// would wait for), and looking up fifty constants in the kernel's BTF.
+fn open(object: &mut MaybeUninit<OpenObject>) -> Result<OpenBpfSkel<'_>> {
+    compat::check_min_requirements("sched_ext_ops")?;
+    let mut skel = BpfSkelBuilder::default().open(object).context("cannot open the BPF object")?;
+    import_enums(&mut skel)?;
+    skel.progs.scx_lib_init_probe.set_autoload(false);
+    let ops = skel.struct_ops.powerpack_ops_mut();
+    // The kernel refuses a scheduler that does not know of the last hotplug.
+    ops.hotplug_seq = host::hotplug_seq()?;
+    if let Ok(ms) = std::env::var("SCX_TIMEOUT_MS") {
+        ops.timeout_ms = ms.parse().context("SCX_TIMEOUT_MS is no number")?;
+    }
+    Ok(skel)
+}
+
+/// The kernel's constants that the BPF side uses; what is not set here is 0 there.
+fn import_enums(skel: &mut OpenBpfSkel<'_>) -> Result<()> {
+    let rodata = skel.maps.rodata_data.as_mut().context("no .rodata")?;
+    let read = |kind, name| {
+        compat::read_enum(kind, name).with_context(|| format!("the kernel has no {name}"))
+    };
+    rodata.__SCX_ENQ_WAKEUP = read("scx_enq_flags", "SCX_ENQ_WAKEUP")?;
+    rodata.__SCX_ENQ_LAST = read("scx_enq_flags", "SCX_ENQ_LAST")?;
+    rodata.__SCX_KICK_PREEMPT = read("scx_kick_flags", "SCX_KICK_PREEMPT")?;
+    rodata.__SCX_DSQ_GLOBAL = read("scx_dsq_id_flags", "SCX_DSQ_GLOBAL")?;
+    rodata.__SCX_DSQ_LOCAL_ON = read("scx_dsq_id_flags", "SCX_DSQ_LOCAL_ON")?;
+    rodata.__SCX_TASK_QUEUED = read("scx_ent_flags", "SCX_TASK_QUEUED")?;
+    Ok(())
+}
+
 fn configure(skel: &mut OpenBpfSkel<'_>, ranks: &Ranks, policy: Policy) -> Result<()> {
     let ops = skel.struct_ops.powerpack_ops_mut();
     ops.flags = *compat::SCX_OPS_ENQ_LAST | *compat::SCX_OPS_ENQ_MIGRATION_DISABLED;
@@ -220,3 +252,24 @@ const _: () = {
     assert!(size_of::<intf::pp_cpu>() == 192);
     assert!(size_of::<intf::pp_active>() == 48);
 };
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    /// Compiled into the BPF side or made by its macros, not looked up.
+    const NOT_LOOKED_UP: [&str; 2] = ["SCX_WAKE_SYNC", "SCX_OPS_DEFINE"];
+
+    #[test]
+    fn every_constant_of_the_kernel_is_imported() {
+        let imports = include_str!("scheduler.rs");
+        for file in fs::read_dir("src/bpf").unwrap() {
+            let text = fs::read_to_string(file.unwrap().path()).unwrap();
+            let words = text.split(|c: char| !c.is_ascii_alphanumeric() && c != '_');
+            for word in words.filter(|word| word.starts_with("SCX_")) {
+                let known = NOT_LOOKED_UP.contains(&word);
+                assert!(known || imports.contains(&format!("rodata.__{word} =")), "{word}");
+            }
+        }
+    }
+}

@@ -64,24 +64,31 @@ static bool take_surplus(s32 cpu)
 	return true;
 }
 
+/* Whether the first task of queue @id is due before @deadline. */
+verified_once bool due_before(u32 id, u64 deadline)
+{
+	struct task_struct *head;
+	bool before;
+
+	bpf_rcu_read_lock();
+	head = __COMPAT_scx_bpf_dsq_peek(id);
+	before = head && (s64)(head->scx.dsq_vtime - deadline) < 0;
+	bpf_rcu_read_unlock();
+	return before;
+}
+
 /* Tasks that wake together find the CPU idle, the first of them, and each other
  * in the queue, the rest: if one of these is due earlier than what has begun
  * to run, they change places. */
 static __always_inline void let_earlier_first(const struct pp_cpu *state, s32 cpu)
 {
-	struct task_struct *head;
+	u32 shared = llc_queue(cpu);
 
-	if (queue_of(llc_queue(cpu))->nr <= 0 || state->curr_run_ns < PP_PREEMPT_LEFT_MIN_NS ||
-	    !is_active(cpu))
-		return;
-	bpf_rcu_read_lock();
-	head = __COMPAT_scx_bpf_dsq_peek(llc_queue(cpu));
-	if (head &&
-	    pp_goes_first(head->scx.dsq_vtime, 0, state->curr_deadline, state->curr_run_ns)) {
+	if (queue_of(shared)->nr > 0 && state->curr_run_ns >= PP_PREEMPT_LEFT_MIN_NS &&
+	    is_active(cpu) && due_before(shared, state->curr_deadline)) {
 		count(PP_EV_PREEMPT);
 		scx_bpf_kick_cpu(cpu, SCX_KICK_PREEMPT);
 	}
-	bpf_rcu_read_unlock();
 }
 
 /* Whether the task that @cpu runs may go on there if nobody else wants the CPU. */
@@ -123,32 +130,13 @@ static __always_inline void dispatch_cpu(s32 cpu, struct task_struct *prev)
 /* More waits for the active CPUs than they can do in time: wake a surplus one. */
 static __always_inline void relieve(s32 cpu)
 {
-	struct pp_view view = {
-		.idle = idle_ranks,
-		.allowed = surplus_ranks,
-		.among = surplus_ranks,
-		.nr_words = nr_words,
-	};
-	s32 rank;
+	s32 idle;
 
 	if (!is_overdue(llc_queue(cpu)))
 		return;
-	rank = pp_pick_surplus(&view);
-	if (rank >= 0 && claim_rank(rank))
-		scx_bpf_kick_cpu(cpu_at(rank), 0);
-}
-
-/* Whether the first task of queue @id is due before @deadline. */
-verified_once bool due_before(u32 id, u64 deadline)
-{
-	struct task_struct *head;
-	bool before;
-
-	bpf_rcu_read_lock();
-	head = __COMPAT_scx_bpf_dsq_peek(id);
-	before = head && (s64)(head->scx.dsq_vtime - deadline) < 0;
-	bpf_rcu_read_unlock();
-	return before;
+	idle = claim_surplus(NULL, false);
+	if (idle >= 0)
+		scx_bpf_kick_cpu(idle, 0);
 }
 
 /* Whether what runs on @cpu is still due before all that wait: a heavy task
@@ -177,8 +165,8 @@ static __always_inline void tick_cpu(struct task_struct *p, s32 cpu, u64 now)
 	account_run(task, state, now);
 	if (bpf_ksym_exists(scx_bpf_cpuperf_cur))
 		state->freq = scx_bpf_cpuperf_cur(cpu);
-	advance_vtime_floor(own, now);
-	advance_vtime_floor(shared, now);
+	advance_vtime_floor(cpu_queue(cpu), now);
+	advance_vtime_floor(llc_queue(cpu), now);
 	if (is_active(cpu))
 		relieve(cpu);
 	ran = now - state->stint_start_ns;

@@ -60,14 +60,15 @@ verified_once s32 claim_active(const struct pp_task *task __arg_nonnull, s32 pre
 	return rank >= 0 && claim_rank(rank) ? cpu_at(rank) : -1;
 }
 
-/* An idle surplus CPU for the task, or @beyond the ceiling, claimed; -1 if
- * there is none. */
-verified_once s32 claim_surplus(const struct pp_task *task __arg_nonnull, bool beyond)
+/* An idle surplus CPU for the task (NULL: for any), or one @beyond the ceiling,
+ * claimed; -1 if there is none. */
+verified_once s32 claim_surplus(const struct pp_task *task, bool beyond)
 {
+	const u64 *allowed = task ? task->allowed : surplus_ranks;
 	struct pp_view view = {
 		.idle = idle_ranks,
-		.allowed = task->allowed,
-		.among = beyond ? task->allowed : surplus_ranks,
+		.allowed = allowed,
+		.among = beyond ? allowed : surplus_ranks,
 		.nr_words = nr_words,
 	};
 	s32 rank = pp_pick_surplus(&view);
@@ -126,6 +127,8 @@ verified_once int wait_behind(struct task_struct *p __arg_trusted,
 	bool preempt = (enq_flags & SCX_ENQ_WAKEUP) && cpu_state(cpu)->running_since_ns &&
 		       goes_before(task, cpu, scx_bpf_now());
 
+	/* Or clang makes two of all that follows. */
+	barrier_var(preempt);
 	insert_queue(p, task, queue, enq_flags);
 	if (preempt) {
 		count(PP_EV_PREEMPT);

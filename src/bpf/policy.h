@@ -133,11 +133,13 @@ static inline s32 pp_nearest(const struct pp_view *view, int whole_cores, u32 pr
 /* Which idle active CPU takes the task; -1: none. */
 static inline s32 pp_pick_idle(const struct pp_policy *policy, const struct pp_view *view, u32 prev)
 {
-	s32 rank = -1;
+	int whole_cores = view->threads > 1 && policy->idle_core_first;
+	s32 rank;
 
-	if (view->threads > 1 && policy->idle_core_first)
-		rank = pp_nearest(view, 1, prev);
-	return rank < 0 ? pp_nearest(view, 0, prev) : rank;
+	do {
+		rank = pp_nearest(view, whole_cores, prev);
+	} while (rank < 0 && whole_cores--);
+	return rank;
 }
 
 /* Which idle surplus CPU takes what the active ones cannot: the one nearest to
@@ -181,12 +183,12 @@ static inline u64 pp_run_left(u64 run_ns, u64 ran_ns)
 static inline u64 pp_expected_wait(const s64 *queued_ns, u32 run_class, u64 running_left_ns,
 				   u32 nr_servers)
 {
-	u64 ahead = 0;
+	s64 ahead = 0;
 
-	/* Without a branch for each: below 0 the sign clears all bits. */
 	for (u32 class = 0; class < PP_RUN_CLASSES && class <= run_class; class ++)
-		ahead += queued_ns[class] & ~(queued_ns[class] >> 63);
-	return running_left_ns + (nr_servers > 1 ? ahead / nr_servers : ahead);
+		ahead += queued_ns[class];
+	/* These are estimates, and may be below zero for a moment. */
+	return running_left_ns + (ahead > 0 ? (u64)ahead / nr_servers : 0);
 }
 
 /* Whether the task waits for an active CPU rather than spills: soon enough,

@@ -93,18 +93,20 @@ verified_once bool take_from(u32 id)
 }
 
 /* The queues' clocks, at the ticks of a busy CPU. */
-static __always_inline void advance_vtime_floor(struct pp_queue *queue, u64 now)
+verified_once int advance_vtime_floor(u32 id, u64 now)
 {
+	struct pp_queue *queue = queue_of(id);
 	u64 elapsed = now - queue->floor_ns, floor;
 
 	if (!queue->nr || elapsed > PP_NS_PER_MS * 1000) {
 		queue->floor_ns = now;
 		queue->floor_vtime = queue->vtime;
-		return;
+		return 0;
 	}
 	floor = pp_vtime_floor(queue->floor_vtime, elapsed);
 	if ((s64)(floor - queue->vtime) > 0)
 		queue->vtime = floor;
+	return 0;
 }
 
 /* Whether anybody waits for what runs on @cpu; exact. */
