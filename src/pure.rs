@@ -56,7 +56,7 @@ unsafe extern "C" {
     safe fn native_pick_idle(policy: &pp_policy, view: &View, prev: u32) -> i32;
     safe fn native_pick_surplus(view: &View) -> i32;
     safe fn native_whole_cores(idle: u64, siblings: u64, threads: u32) -> u64;
-    safe fn native_range_bits(word: u32, from: u32, to: u32) -> u64;
+    safe fn native_ranks_below(end: u32, word: u32) -> u64;
     fn native_size(policy: &pp_policy, capacity: *const u32, nr_ranks: u32, demand: u64) -> u64;
 }
 
@@ -93,7 +93,8 @@ fn bits(ranks: &[usize]) -> Set {
 }
 
 fn range(from: u32, to: u32) -> Set {
-    std::array::from_fn(|word| native_range_bits(word as u32, from, to))
+    let word = |w| native_ranks_below(to, w) & !native_ranks_below(from, w);
+    std::array::from_fn(|w| word(w as u32))
 }
 
 #[test]
@@ -302,12 +303,12 @@ proptest! {
         let (mut siblings, mut begin) = (0, 0);
         for size in sizes.into_iter().filter(|&size| size > 0) {
             let end = (begin + size).min(64);
-            let core = native_range_bits(0, begin, end);
+            let core = range(begin, end)[0];
             siblings |= if end > begin { core & !(1 << (end - 1)) } else { 0 };
             expected |= if idle & core == core { core } else { 0 };
             begin = end;
         }
-        let used = native_range_bits(0, 0, begin);
+        let used = range(0, begin)[0];
         prop_assert_eq!(native_whole_cores(idle & used, siblings, 8), expected);
     }
 

@@ -3,6 +3,7 @@
 
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, OwnedFd};
+use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, anyhow};
@@ -26,11 +27,18 @@ pub struct Scheduler<'a> {
 /// What a policy switch did.
 #[derive(Clone, Copy, Debug)]
 pub struct Applied {
-    /// From the write to the BPF program's return.
+    /// From the write until the active set has its new size.
     pub took: Duration,
     /// The size of the active set now.
     pub active: u32,
 }
+
+/// A CPU sizes the active set as soon as it looks for what to run, and the one
+/// that called the BPF program is kicked to do so: it mostly has, when the call
+/// returns. If all are busy with real-time tasks it is later; the decisions
+/// about where a task runs follow the new policy nevertheless.
+const SIZING_POLL: Duration = Duration::from_micros(50);
+const SIZING_LIMIT: Duration = Duration::from_millis(100);
 
 /// All that the BPF side tells, at one instant.
 pub struct Snapshot {
@@ -79,9 +87,14 @@ impl<'a> Scheduler<'a> {
             std::slice::from_raw_parts_mut((&raw mut args).cast::<u8>(), size_of_val(&args))
         };
         let input = ProgramInput { context_in: Some(bytes), ..Default::default() };
-        let out = self.skel.progs.apply_policy.test_run(input).context("cannot switch")?;
+        self.skel.progs.apply_policy.test_run(input).context("cannot switch")?;
         self.slot = slot;
-        Ok(Applied { took: begin.elapsed(), active: out.return_value })
+        let bss = self.skel.maps.bss_data.as_ref().context("no .bss")?;
+        let active = || load::<_, intf::pp_active>(&bss.active_set);
+        while active().stale != 0 && begin.elapsed() < SIZING_LIMIT {
+            thread::sleep(SIZING_POLL);
+        }
+        Ok(Applied { took: begin.elapsed(), active: active().nr })
     }
 
     /// Reads all CPUs and the active set.

@@ -76,8 +76,8 @@ verified_once int set_active(u32 nr, u32 ceiling)
 	active_set.nr = nr;
 	active_set.ceiling = ceiling;
 	for (word = 0; word < nr_words && word < PP_RANK_WORDS; word++) {
-		active_ranks[word] = pp_range_bits(word, 0, nr);
-		surplus_ranks[word] = pp_range_bits(word, nr, ceiling);
+		active_ranks[word] = pp_ranks_below(nr, word);
+		surplus_ranks[word] = pp_ranks_below(ceiling, word) & ~active_ranks[word];
 	}
 	if (nr == was)
 		return 0;
@@ -89,14 +89,16 @@ verified_once int set_active(u32 nr, u32 ceiling)
 	return 0;
 }
 
-/* Size the active set for what runs now; false if another CPU is at it. */
-verified_once bool size_active(u64 now, bool at_once)
+/* Size the active set for what runs now, unless another CPU is at it. */
+verified_once int size_active(u64 now)
 {
 	const struct pp_policy *policy = policy_now();
+	bool at_once = active_set.stale;
 	u32 needed;
 
 	if (__sync_val_compare_and_swap(&sizing_lock, 0, 1))
-		return false;
+		return 0;
+	active_set.stale = 0;
 	measure(now);
 	needed = pp_needed_with_spills(&sizing, active_set.nr, active_set.spills);
 	active_set.spills = 0;
@@ -108,45 +110,24 @@ verified_once bool size_active(u64 now, bool at_once)
 					policy->shrink_hold_ns, &active_set.shrink_since_ns);
 	if (needed != active_set.nr || sizing.ceiling != active_set.ceiling)
 		set_active(needed, sizing.ceiling);
+	if (at_once)
+		evacuate(needed, nr_ranks);
 	sizing_lock = 0;
-	return true;
+	return 0;
 }
 
 /* Called as CPUs look for what to run; almost always just the comparison. */
 static __always_inline void size_active_if_due(u64 now)
 {
 	if ((s64)(now - active_set.updated_ns) >= (s64)PP_ACTIVE_PERIOD_NS)
-		size_active(now, false);
+		size_active(now);
 }
 
-/* The CPUs are not what they were: size at the next opportunity. */
-static __always_inline void size_active_soon(void)
+/* The policy or the CPUs are not what they were. */
+static __always_inline void size_active_anew(void)
 {
+	active_set.stale = 1;
 	active_set.updated_ns = 0;
-}
-
-/* Another CPU holds the lock for microseconds, with interrupts off. */
-#define SIZE_TRIES 100000
-
-static bool size_active_now(void)
-{
-	u32 try;
-
-	bpf_for (try, 0, SIZE_TRIES) {
-		if (size_active(scx_bpf_now(), true))
-			return true;
-	}
-	return false;
-}
-
-/* Policy slot @slot is in force from now on. */
-static int apply_slot(u32 slot)
-{
-	policy_slot = slot & 1;
-	if (!size_active_now())
-		return -EBUSY;
-	evacuate(active_set.nr, nr_ranks);
-	return active_set.nr;
 }
 
 #endif /* PP_ACTIVE_BPF_H */

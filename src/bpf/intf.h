@@ -105,7 +105,7 @@ struct pp_active {
 	u32 nr;		     /* ranks [0, nr) are active */
 	u32 ceiling;	     /* ranks at and above are never used by tasks free to move */
 	u32 spills;	     /* since updated_ns */
-	u32 pad;
+	u32 stale;	     /* the policy or the CPUs have changed: size it at once */
 };
 _Static_assert(sizeof(struct pp_active) == 48, "pp_active is shared with Rust");
 

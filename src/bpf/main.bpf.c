@@ -219,7 +219,7 @@ static void note_hotplug(s32 cpu, bool online)
 	state->running_since_ns = 0;
 	if (!online)
 		set_idle(rank_of(cpu), false);
-	size_active_soon();
+	size_active_anew();
 }
 
 void BPF_STRUCT_OPS(powerpack_cpu_online, s32 cpu)
@@ -291,7 +291,9 @@ s32 BPF_STRUCT_OPS_SLEEPABLE(powerpack_init)
 		if (cpu_state(cpu_at(rank))->online)
 			set_idle(rank, true);
 	}
-	active_set.nr = 1; /* until the first CPU asks what to run */
+	/* Until the first CPU looks for what to run. */
+	active_set.nr = 1;
+	size_active_anew();
 	return 0;
 }
 
@@ -303,11 +305,15 @@ void BPF_STRUCT_OPS(powerpack_exit, struct scx_exit_info *ei)
 	bpf_ringbuf_output(&exit_ring, &news, sizeof(news), BPF_RB_FORCE_WAKEUP);
 }
 
-/* The agent has filled a policy slot: use it. Returns the size of the active set. */
+/* The agent has filled a policy slot: use it from now on, and let a CPU look for
+ * what to run, which sizes the active set. */
 SEC("syscall")
 int apply_policy(struct pp_apply_args *args)
 {
-	return apply_slot(args->slot);
+	policy_slot = args->slot & 1;
+	size_active_anew();
+	scx_bpf_kick_cpu(bpf_get_smp_processor_id(), SCX_KICK_PREEMPT);
+	return 0;
 }
 
 /* The present on the clock of every other time here, for who reads them. */

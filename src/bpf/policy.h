@@ -54,19 +54,14 @@
 /* This many tasks may pass the queues in a row on a busy CPU. */
 #define PP_DIRECT_STREAK_MAX 32
 
-/* Ranks [from, to) as bits of word @word. */
-static inline u64 pp_range_bits(u32 word, u32 from, u32 to)
+/* Ranks [0, end) as bits of word @word. */
+static inline u64 pp_ranks_below(u32 end, u32 word)
 {
 	u32 base = word * PP_WORD_BITS;
-	u64 bits = ~0ULL;
 
-	if (from >= base + PP_WORD_BITS || to <= base || from >= to)
+	if (end <= base)
 		return 0;
-	if (from > base)
-		bits &= ~0ULL << (from - base);
-	if (to < base + PP_WORD_BITS)
-		bits &= ~0ULL >> (base + PP_WORD_BITS - to);
-	return bits;
+	return end - base >= PP_WORD_BITS ? ~0ULL : (1ULL << (end - base)) - 1;
 }
 
 /* What a placement looks at: sets of ranks, a bit each, in @nr_words words. */

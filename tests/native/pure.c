@@ -33,7 +33,7 @@ EXPORT(s32, pick_idle, (const struct pp_policy *policy, const struct pp_view *vi
        (policy, view, prev))
 EXPORT(s32, pick_surplus, (const struct pp_view *view), (view))
 EXPORT(u64, whole_cores, (u64 idle, u64 siblings, u32 threads), (idle, siblings, threads))
-EXPORT(u64, range_bits, (u32 word, u32 from, u32 to), (word, from, to))
+EXPORT(u64, ranks_below, (u32 end, u32 word), (end, word))
 
 /* The needed prefix in the low, the ceiling in the high half. */
 u64 native_size(const struct pp_policy *policy, const u32 *capacity, u32 nr_ranks, u64 demand)
