@@ -230,8 +230,8 @@ fn write_topology(skel: &mut OpenBpfSkel<'_>, ranks: &Ranks) -> Result<()> {
         rodata.llc_end[llc] = to as u16;
         for rank in from..to {
             rodata.llc_ranks[llc][rank / WORD_BITS] |= 1 << (rank % WORD_BITS);
+            rodata.llc_of_cpu[ranks.cpus()[rank].cpu] = llc as u16;
         }
-        rodata.llc_of_rank[from..to].fill(llc as u16);
     }
     Ok(())
 }

@@ -90,7 +90,7 @@ s32 BPF_STRUCT_OPS(powerpack_select_cpu, struct task_struct *p, s32 prev_cpu, u6
 	if (!task)
 		return prev_cpu;
 	if ((wake_flags & SCX_WAKE_SYNC) && policy_now()->sync_stacks && !task->restricted &&
-	    is_active(here) && !is_dying_here() && may_go_direct(here)) {
+	    is_active(here) && cpu_state(here)->online && may_go_direct(here)) {
 		count(PP_EV_WAKE_SYNC);
 		run_on(p, task, here, 0);
 		go_direct(here);

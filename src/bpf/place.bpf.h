@@ -79,11 +79,9 @@ verified_once s32 claim_surplus(const struct pp_task *task, bool beyond)
 /* The active CPU whose queue a task that ran on @cpu waits in. */
 static __always_inline s32 queueing_cpu(s32 cpu)
 {
-	u32 rank = rank_of(cpu), nr = active_set.nr;
+	u32 nr = active_set.nr;
 
-	if (rank < nr)
-		return cpu;
-	return cpu_at(nr ? nr - 1 : 0);
+	return rank_of(cpu) < nr ? cpu : cpu_at(nr - 1);
 }
 
 /* What is left of what runs on @cpu or is about to, as far as is known. */

@@ -23,7 +23,7 @@ const volatile u32 nr_words = 1; /* 64-bit words for that many ranks */
 const volatile u32 nr_llcs = 1;
 const volatile u16 cpu_of_rank[PP_MAX_CPUS];
 const volatile u16 rank_of_cpu[PP_MAX_CPUS];
-const volatile u16 llc_of_rank[PP_MAX_CPUS];
+const volatile u16 llc_of_cpu[PP_MAX_CPUS];
 const volatile u16 llc_begin[PP_MAX_LLCS], llc_end[PP_MAX_LLCS]; /* ranks */
 const volatile u64 llc_ranks[PP_MAX_LLCS][PP_RANK_WORDS];
 /* Rank space: the next rank is on the same core. */
@@ -112,7 +112,7 @@ static __always_inline s32 cpu_at(u32 rank)
 /* The queue that the active CPUs around @cpu share. */
 static __always_inline u32 llc_queue(s32 cpu)
 {
-	return llc_of_rank[rank_of(cpu) % PP_MAX_CPUS];
+	return llc_of_cpu[(u32)cpu % PP_MAX_CPUS];
 }
 
 static __always_inline u32 cpu_queue(s32 cpu)
