@@ -13,6 +13,8 @@ use crate::schedstat::{Meter, NonIdle};
 
 /// Time for the threads to get going before the clock starts.
 const START_DELAY_NS: u64 = 50_000_000;
+/// The measurement begins this much before the load, so as not to be part of it.
+const METER_LEAD_NS: u64 = 1_000_000;
 
 /// `RUN/PERIOD[*COUNT]`.
 #[derive(Clone, Debug, PartialEq)]
@@ -117,7 +119,7 @@ pub fn run(specs: &[TaskSpec], seconds: f64, stagger: bool) -> Result<Report> {
                 .collect()
         })
         .collect();
-    clock::sleep_until(start);
+    clock::sleep_until(start - METER_LEAD_NS);
     let meter = Meter::start()?;
     clock::sleep_until(end);
     let non_idle = meter.stop()?;
@@ -132,14 +134,18 @@ pub fn run(specs: &[TaskSpec], seconds: f64, stagger: bool) -> Result<Report> {
     Ok(report(records, seconds, non_idle))
 }
 
+/// Room for `len` numbers whose page faults are over.
+fn touched(len: usize) -> Vec<u64> {
+    let mut numbers = vec![u64::MAX; len];
+    numbers.clear();
+    numbers
+}
+
 /// One thread: wake at `next`, burn, note, until `end`.
 fn activate(run_ns: u64, period_ns: u64, mut next: u64, end: u64) -> Record {
     let activations = ((end - next) / period_ns + 1) as usize;
-    let mut record = Record {
-        latency_ns: Vec::with_capacity(activations),
-        response_ns: Vec::with_capacity(activations),
-        overruns: 0,
-    };
+    let mut record =
+        Record { latency_ns: touched(activations), response_ns: touched(activations), overruns: 0 };
     clock::exact_timers();
     while next < end {
         clock::sleep_until(next);
