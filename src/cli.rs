@@ -9,7 +9,7 @@ use clap::{Parser, Subcommand};
 /// Runs until Ctrl-C, then the kernel's own scheduler is back. Change the mode
 /// of the running scheduler from another terminal with `scx_powerpack mode`.
 #[derive(Debug, Parser)]
-#[command(name = "scx_powerpack", disable_version_flag = true)]
+#[command(name = "scx_powerpack", version, disable_version_flag = true)]
 #[command(args_conflicts_with_subcommands = true)]
 pub struct Cli {
     /// How to place tasks: `packing` (the fewest CPUs that carry the load) or
