@@ -36,7 +36,15 @@ unsafe extern "C" {
     safe fn native_expected_wait(queued: &[i64; 4], class: u32, left: u64, servers: u32) -> u64;
     safe fn native_deadline(vtime: u64, run: u64, weight: u32) -> u64;
     safe fn native_vtime_join(vtime: u64, now: u64) -> u64;
-    safe fn native_should_preempt(deadline: u64, run: u64, curr: u64, left: u64, ran: u64) -> i32;
+    safe fn native_should_preempt(
+        deadline: u64,
+        run: u64,
+        curr: u64,
+        left: u64,
+        expected: u64,
+        ran: u64,
+    ) -> i32;
+    safe fn native_slice_over(expected: u64, ran: u64, short_waits: i32) -> i32;
     safe fn native_effective_weight(weight: u32, cgroup: u32) -> u32;
     safe fn native_next_active(
         nr: u32,
@@ -153,12 +161,31 @@ fn a_task_remembered_to_be_big_needs_room() {
 
 #[test]
 fn preemption_is_for_the_shorter_the_earlier_and_not_at_once() {
-    let ask = |deadline, run, left, ran| native_should_preempt(deadline, run, 100 * MS, left, ran);
+    let ask = |deadline, run, left, ran| {
+        native_should_preempt(deadline, run, 100 * MS, left, left + ran, ran)
+    };
     assert_eq!(ask(99 * MS, MS / 10, 3 * MS, 2 * MS), 1);
     assert_eq!(ask(101 * MS, MS / 10, 3 * MS, 2 * MS), 0, "due later");
     assert_eq!(ask(99 * MS, 4 * MS, 3 * MS, 2 * MS), 0, "longer than what is left");
     assert_eq!(ask(99 * MS, MS / 10, MS / 2, 2 * MS), 0, "nearly done");
     assert_eq!(ask(99 * MS, MS / 10, 3 * MS, MS / 10), 0, "only just begun");
+}
+
+#[test]
+fn short_runs_are_left_alone_until_they_are_long() {
+    let preempt = |expected, ran| native_should_preempt(0, MS / 10, MS, MS, expected, ran);
+    assert_eq!(preempt(MS / 10, 3 * MS / 2), 0, "a batch of messages");
+    assert_eq!(preempt(MS / 10, 2 * MS), 1, "it has become long");
+    assert_eq!(preempt(2 * MS, MS), 1, "it was expected to be long");
+}
+
+#[test]
+fn a_slice_ends_sooner_for_short_tasks_and_only_if_it_is_long() {
+    assert_eq!(native_slice_over(20 * MS, MS / 10, 1), 1, "short ones wait for a long run");
+    assert_eq!(native_slice_over(20 * MS, 2 * MS, 0), 0, "hogs among themselves");
+    assert_eq!(native_slice_over(MS / 10, MS, 1), 0, "short among short");
+    assert_eq!(native_slice_over(MS / 10, 2 * MS, 1), 1);
+    assert_eq!(native_slice_over(MS / 10, 3 * MS, 0), 1, "the slice is used up");
 }
 
 #[test]

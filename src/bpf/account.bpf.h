@@ -132,6 +132,8 @@ verified_once int account_run(struct pp_task *task, struct pp_cpu *cpu __arg_non
 static __always_inline void account_sleep(struct pp_task *task)
 {
 	task->run_est_ns = pp_run_est(task->run_est_ns, task->run_ns);
+	if (task->nr_runs < PP_RUNS_KNOWN)
+		task->nr_runs++;
 	task->util_est = pp_util_est(task->util_est, pp_util(task->util_fp));
 	task->run_ns = 0;
 }
@@ -140,6 +142,14 @@ static __always_inline void account_sleep(struct pp_task *task)
 static __always_inline u64 task_run_left(const struct pp_task *task)
 {
 	return pp_run_left(task->run_est_ns, task->run_ns);
+}
+
+/* The same once it has a CPU: one that is not known yet may be long. */
+static __always_inline u64 task_run_begun(const struct pp_task *task)
+{
+	u64 left = task_run_left(task);
+
+	return task->nr_runs >= PP_RUNS_KNOWN || left >= PP_LONG_RUN_NS ? left : PP_LONG_RUN_NS;
 }
 
 #endif /* PP_ACCOUNT_BPF_H */

@@ -172,7 +172,7 @@ static __always_inline void tick_cpu(struct task_struct *p, s32 cpu, u64 now)
 	ran = now - state->stint_start_ns;
 	short_waits = pp_short_waits(own->queued_ns) ||
 		      (is_active(cpu) && pp_short_waits(shared->queued_ns));
-	if (pp_slice_over(ran, short_waits) && others_wait(cpu))
+	if (pp_slice_over(state->curr_run_ns, ran, short_waits) && others_wait(cpu))
 		scx_bpf_task_set_slice(p, task && still_first(task, cpu) ? PP_SLICE_ALONE_NS : 0);
 }
 

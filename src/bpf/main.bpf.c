@@ -63,6 +63,7 @@ void BPF_STRUCT_OPS(powerpack_enable, struct task_struct *p)
 	if (!task)
 		return;
 	task->fresh = true;
+	task->run_est_ns = PP_RUN_FIRST_NS;
 	refresh_allowed(p, task, p->cpus_ptr);
 }
 
@@ -149,7 +150,7 @@ void BPF_STRUCT_OPS(powerpack_running, struct task_struct *p)
 	cpu->running_since_ns = now;
 	cpu->stint_start_ns = now;
 	cpu->direct_waiting = 0;
-	cpu->curr_run_ns = task_run_left(task);
+	cpu->curr_run_ns = task_run_begun(task);
 	cpu->curr_deadline = task_deadline(task);
 	leave_queue(task);
 	queue = queue_of(task->queue);

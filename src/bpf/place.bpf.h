@@ -16,7 +16,7 @@ verified_once int run_on(struct task_struct *p __arg_trusted, struct pp_task *ta
 	join_vtime(task, is_bound(p) ? cpu_queue(cpu) : llc_queue(cpu));
 	/* Who comes before it has begun to run sees what is about to run. */
 	if (!state->running_since_ns) {
-		state->curr_run_ns = task_run_left(task);
+		state->curr_run_ns = task_run_begun(task);
 		state->curr_deadline = task_deadline(task);
 		state->direct_waiting = 1;
 	}
@@ -115,7 +115,7 @@ verified_once bool goes_before(const struct pp_task *task __arg_nonnull, s32 cpu
 				     left);
 	return (s64)(now - state->stint_start_ns) > 0 &&
 	       pp_should_preempt(task_deadline(task), task_run_left(task), state->curr_deadline,
-				 left, now - state->stint_start_ns);
+				 left, state->curr_run_ns, now - state->stint_start_ns);
 }
 
 /* Queue @p behind busy @cpu, and take the CPU if it is to go first. */
@@ -144,7 +144,7 @@ static __always_inline u64 kept_by_running(const struct pp_task *task, s32 cpu, 
 	if ((waking || !state->running_since_ns) && goes_before(task, cpu, now))
 		return 0;
 	left = running_left(state, now);
-	return left < PP_SLICE_SHARED_NS ? left : PP_SLICE_SHARED_NS;
+	return left < PP_KEPT_MAX_NS ? left : PP_KEPT_MAX_NS;
 }
 
 /* Whether @p should wait in the queue of @cpu's LLC. */

@@ -26,6 +26,8 @@
 /* The same while others wait. Slices end at ticks, 4 ms apart at HZ=250: a
  * little less than that, so that a run that began at one tick ends at the next. */
 #define PP_SLICE_SHARED_NS (3 * PP_NS_PER_MS)
+/* How long what runs keeps a short task waiting at most: until its next tick. */
+#define PP_KEPT_MAX_NS (4100 * PP_NS_PER_US)
 /* A task that has slept may be this much behind the others, as a reward. */
 #define PP_LAG_MAX_NS PP_SLICE_SHARED_NS
 /* A run with less than this left is not worth two context switches. */
@@ -34,13 +36,20 @@
  * other (hackbench) would do nothing but switch. The price is at most 1,000
  * such switches a second. */
 #define PP_PREEMPT_RAN_MIN_NS (1 * PP_NS_PER_MS)
+/* Runs from here on are long: short ones need not wait for their end. Among
+ * short runs nobody is preempted, as that would cut short the batches in which
+ * messages pass (hackbench: a tenth of its instructions). */
+#define PP_LONG_RUN_NS (2 * PP_NS_PER_MS)
+/* What a new task is taken to need. */
+#define PP_RUN_FIRST_NS (500 * PP_NS_PER_US)
+/* After this many runs their length is known: until then, whatever the first
+ * ones took (to set up, to wait for the others), the next may be long. */
+#define PP_RUNS_KNOWN 4
 /* A queue with work for this many latency budgets a CPU is overdue. */
 #define PP_OVERDUE_BUDGETS 3
 /* Tasks that ask for less than this are served as they come: shorter ones first
  * would cut short the batches in which messages pass (hackbench). */
 #define PP_REQUEST_MIN_NS (1 * PP_NS_PER_MS)
-/* What a task is taken to need before it has run. */
-#define PP_RUN_FIRST_NS (500 * PP_NS_PER_US)
 /* Virtual time never stands still: it passes at least this much slower than
  * the clock, whoever runs, so that the lightest task is reached within seconds
  * however heavy the others are. */
@@ -257,11 +266,18 @@ static inline int pp_goes_first(u64 deadline, u64 run_ns, u64 other_deadline, u6
 	       run_ns < left_ns;
 }
 
-/* Whether a waking task takes the CPU from one that has run for @ran_ns. */
-static inline int pp_should_preempt(u64 deadline, u64 run_ns, u64 curr_deadline, u64 left_ns,
-				    u64 ran_ns)
+/* Whether a run is long: was expected to be when it began, or has become so. */
+static inline int pp_is_long(u64 expected_ns, u64 ran_ns)
 {
-	return ran_ns >= PP_PREEMPT_RAN_MIN_NS &&
+	return expected_ns >= PP_LONG_RUN_NS || ran_ns >= PP_LONG_RUN_NS;
+}
+
+/* Whether a waking task takes the CPU from one that was expected to run for
+ * @expected_ns when it began @ran_ns ago, and has @left_ns to go. */
+static inline int pp_should_preempt(u64 deadline, u64 run_ns, u64 curr_deadline, u64 left_ns,
+				    u64 expected_ns, u64 ran_ns)
+{
+	return ran_ns >= PP_PREEMPT_RAN_MIN_NS && pp_is_long(expected_ns, ran_ns) &&
 	       pp_goes_first(deadline, run_ns, curr_deadline, left_ns);
 }
 
@@ -272,11 +288,11 @@ static inline int pp_short_waits(const s64 *queued_ns)
 }
 
 /* Whether the running task has had its share for now, if others wait; asked at
- * its ticks. Among hogs a slice is long, to save switches; a short task is not
- * kept waiting for a second tick. */
-static inline int pp_slice_over(u64 ran_ns, int short_waits)
+ * its ticks. A slice is long, to save switches; but a short task is not kept
+ * waiting by a long one for a second tick. */
+static inline int pp_slice_over(u64 expected_ns, u64 ran_ns, int short_waits)
 {
-	return ran_ns >= (short_waits ? PP_PREEMPT_RAN_MIN_NS : PP_SLICE_SHARED_NS);
+	return ran_ns >= PP_SLICE_SHARED_NS || (short_waits && pp_is_long(expected_ns, ran_ns));
 }
 
 /* How large the active set has to be: begin zeroed but for the demand, then

@@ -71,6 +71,7 @@ struct pp_task {
 	u32 cgroup_generation;
 	u16 queue;
 	u8 queued_class;
+	u8 nr_runs;	 /* so far, up to PP_RUNS_KNOWN */
 	bool restricted; /* not allowed everywhere */
 	bool fresh;	 /* has not joined a queue yet */
 };

@@ -21,8 +21,9 @@ EXPORT(u64, expected_wait, (const s64 *queued, u32 class, u64 left, u32 servers)
        (queued, class, left, servers))
 EXPORT(u64, deadline, (u64 vtime, u64 run, u32 weight), (vtime, run, weight))
 EXPORT(u64, vtime_join, (u64 vtime, u64 now), (vtime, now))
-EXPORT(int, should_preempt, (u64 deadline, u64 run, u64 curr, u64 left, u64 ran),
-       (deadline, run, curr, left, ran))
+EXPORT(int, should_preempt, (u64 deadline, u64 run, u64 curr, u64 left, u64 expected, u64 ran),
+       (deadline, run, curr, left, expected, ran))
+EXPORT(int, slice_over, (u64 expected, u64 ran, int short_waits), (expected, ran, short_waits))
 EXPORT(u32, effective_weight, (u32 weight, u32 cgroup), (weight, cgroup))
 EXPORT(u32, next_active, (u32 nr, u32 needed, u32 ceiling, u64 now, u64 hold, u64 *since),
        (nr, needed, ceiling, now, hold, since))
