@@ -1,10 +1,13 @@
 //! What this host supports: each reason not to load, as one sentence with the
 //! way out.
 
-use std::fs;
+use std::fs::{self, File};
+use std::io;
+use std::os::unix::fs::FileExt;
 use std::path::Path;
 
 use anyhow::{Context, Result, bail};
+use memchr::memmem;
 use scx_utils::compat;
 
 const SCHED_EXT: &str = "/sys/kernel/sched_ext";
@@ -37,7 +40,8 @@ pub fn check_root(what: &str) -> Result<()> {
 }
 
 /// Why the BPF programs did not load, as far as the kernel's BTF tells.
-pub fn explain_load_failure(err: anyhow::Error) -> anyhow::Error {
+pub fn explain_load_failure(err: libbpf_rs::Error) -> anyhow::Error {
+    let err = anyhow::Error::from(err);
     let malformed = compat::malformed_scx_kfuncs();
     if malformed.is_empty() {
         return err.context("the kernel refused the scheduler (-v shows its messages)");
@@ -51,6 +55,34 @@ fn old_pahole(malformed: &[String]) -> anyhow::Error {
          loads ({} is malformed): boot a kernel built with a newer pahole",
         malformed[0]
     )
+}
+
+/// All names in the kernel's BTF. Parsing the types would take longer than
+/// anything else at load, and libbpf does it once already.
+pub struct KernelNames(Vec<u8>);
+
+impl KernelNames {
+    /// Reads the string section alone. Fails when there is no BTF, or no sense in it.
+    pub fn read() -> Result<Self> {
+        read_strings(KERNEL_BTF).with_context(|| format!("cannot read {KERNEL_BTF}")).map(Self)
+    }
+
+    /// Whether anything in the kernel has just this name.
+    pub fn has(&self, name: &str) -> bool {
+        memmem::find(&self.0, format!("\0{name}\0").as_bytes()).is_some()
+    }
+}
+
+/// struct btf_header (`include/uapi/linux/btf.h`): magic, version, flags, hdr_len,
+/// then offset and length of the types and of the strings, after the header.
+fn read_strings(path: &str) -> io::Result<Vec<u8>> {
+    let file = File::open(path)?;
+    let mut header = [0; 24];
+    file.read_exact_at(&mut header, 0)?;
+    let word = |at| u32::from_ne_bytes(std::array::from_fn(|i| header[at + i]));
+    let mut strings = vec![0; word(20) as usize];
+    file.read_exact_at(&mut strings, u64::from(word(4)) + u64::from(word(16)))?;
+    Ok(strings)
 }
 
 /// The name of the scheduler that is loaded now, if any.

@@ -7,10 +7,10 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, anyhow};
-use libbpf_rs::skel::SkelBuilder;
+use libbpf_rs::skel::{OpenSkel, SkelBuilder};
 use libbpf_rs::{Link, OpenObject, PrintLevel, ProgramInput};
 use log::debug;
-use scx_utils::{compat, scx_ops_attach, scx_ops_load};
+use scx_utils::{scx_ops_attach, uei_set_size};
 
 use crate::bpf::{BpfSkel, BpfSkelBuilder, OpenBpfSkel, intf};
 use crate::host;
@@ -69,8 +69,7 @@ impl<'a> Scheduler<'a> {
         scx_utils::try_set_rlimit_infinity();
         let mut skel = open(object)?;
         configure(&mut skel, ranks, policy)?;
-        let mut skel =
-            scx_ops_load!(skel, powerpack_ops, uei).map_err(host::explain_load_failure)?;
+        let mut skel = skel.load().map_err(host::explain_load_failure)?;
         let link = scx_ops_attach!(skel, powerpack_ops).map_err(explain_attach_failure)?;
         Ok(Scheduler { skel, link: Some(link), slot: 0 })
     }
@@ -156,13 +155,11 @@ fn quiet_libbpf(verbose: bool) {
     libbpf_rs::set_print(verbose.then_some((PrintLevel::Debug, log)));
 }
 
-/// What `scx_ops_open!` does, less what is not used here and takes a third of
-/// the load time: its probes for an arena and a traced function (which unloading
-/// would wait for), and looking up fifty constants in the kernel's BTF.
+/// What `scx_ops_open!` and `scx_ops_load!` do, less what takes half of the load
+/// time: a second look at all of the kernel's BTF, probes for an arena, and a
+/// traced function, which unloading would wait for.
 fn open(object: &mut MaybeUninit<OpenObject>) -> Result<OpenBpfSkel<'_>> {
-    compat::check_min_requirements("sched_ext_ops")?;
     let mut skel = BpfSkelBuilder::default().open(object).context("cannot open the BPF object")?;
-    import_enums(&mut skel)?;
     skel.progs.scx_lib_init_probe.set_autoload(false);
     let ops = skel.struct_ops.powerpack_ops_mut();
     // The kernel refuses a scheduler that does not know of the last hotplug.
@@ -170,33 +167,25 @@ fn open(object: &mut MaybeUninit<OpenObject>) -> Result<OpenBpfSkel<'_>> {
     if let Ok(ms) = std::env::var("SCX_TIMEOUT_MS") {
         ops.timeout_ms = ms.parse().context("SCX_TIMEOUT_MS is no number")?;
     }
-    Ok(skel)
-}
-
-/// The kernel's constants that the BPF side uses; what is not set here is 0 there.
-fn import_enums(skel: &mut OpenBpfSkel<'_>) -> Result<()> {
-    let rodata = skel.maps.rodata_data.as_mut().context("no .rodata")?;
-    let read = |kind, name| {
-        compat::read_enum(kind, name).with_context(|| format!("the kernel has no {name}"))
-    };
-    rodata.__SCX_ENQ_WAKEUP = read("scx_enq_flags", "SCX_ENQ_WAKEUP")?;
-    rodata.__SCX_ENQ_LAST = read("scx_enq_flags", "SCX_ENQ_LAST")?;
-    rodata.__SCX_KICK_PREEMPT = read("scx_kick_flags", "SCX_KICK_PREEMPT")?;
-    rodata.__SCX_DSQ_GLOBAL = read("scx_dsq_id_flags", "SCX_DSQ_GLOBAL")?;
-    rodata.__SCX_DSQ_LOCAL_ON = read("scx_dsq_id_flags", "SCX_DSQ_LOCAL_ON")?;
-    rodata.__SCX_TASK_QUEUED = read("scx_ent_flags", "SCX_TASK_QUEUED")?;
-    Ok(())
-}
-
-fn configure(skel: &mut OpenBpfSkel<'_>, ranks: &Ranks, policy: Policy) -> Result<()> {
-    let ops = skel.struct_ops.powerpack_ops_mut();
-    ops.flags = *compat::SCX_OPS_ENQ_LAST | *compat::SCX_OPS_ENQ_MIGRATION_DISABLED;
-    // Kernels without cgroup scheduling of ours have no such callbacks.
-    if !compat::struct_has_field("sched_ext_ops", "cgroup_init").unwrap_or(false) {
+    let names = host::KernelNames::read()?;
+    if names.has("SCX_OPS_ENQ_MIGRATION_DISABLED") {
+        ops.flags |= ENQ_MIGRATION_DISABLED;
+    }
+    // Only in struct sched_ext_ops, and only with CONFIG_EXT_GROUP_SCHED.
+    if !names.has("cgroup_prep_move") {
         ops.cgroup_init = std::ptr::null_mut();
         ops.cgroup_set_weight = std::ptr::null_mut();
         ops.cgroup_move = std::ptr::null_mut();
     }
+    uei_set_size!(skel, powerpack_ops, uei);
+    Ok(skel)
+}
+
+/// Of enum scx_ops_flags, later than 6.12: ops.enqueue is asked about tasks with
+/// migration disabled too.
+const ENQ_MIGRATION_DISABLED: u64 = 1 << 4;
+
+fn configure(skel: &mut OpenBpfSkel<'_>, ranks: &Ranks, policy: Policy) -> Result<()> {
     write_topology(skel, ranks)?;
     let bss = skel.maps.bss_data.as_mut().context("no .bss")?;
     store(&mut bss.policies[0], policy.to_bpf(ranks));
@@ -271,17 +260,18 @@ mod tests {
     use std::fs;
 
     /// Compiled into the BPF side or made by its macros, not looked up.
-    const NOT_LOOKED_UP: [&str; 2] = ["SCX_WAKE_SYNC", "SCX_OPS_DEFINE"];
+    const NOT_LOOKED_UP: [&str; 3] = ["SCX_WAKE_SYNC", "SCX_OPS_ENQ_LAST", "SCX_OPS_DEFINE"];
 
+    /// One that is not is 0 there, without a word.
     #[test]
-    fn every_constant_of_the_kernel_is_imported() {
-        let imports = include_str!("scheduler.rs");
+    fn every_constant_of_the_kernel_is_looked_up() {
+        let lookups = include_str!("bpf/kernel.bpf.h");
         for file in fs::read_dir("src/bpf").unwrap() {
             let text = fs::read_to_string(file.unwrap().path()).unwrap();
             let words = text.split(|c: char| !c.is_ascii_alphanumeric() && c != '_');
             for word in words.filter(|word| word.starts_with("SCX_")) {
                 let known = NOT_LOOKED_UP.contains(&word);
-                assert!(known || imports.contains(&format!("rodata.__{word} =")), "{word}");
+                assert!(known || lookups.contains(&format!("#define {word} ")), "{word}");
             }
         }
     }

@@ -42,20 +42,21 @@ static u32 cgroup_path_weight(struct cgroup *cgrp)
 	return weight;
 }
 
-static void refresh_weight(struct task_struct *p, struct pp_task *task, struct cgroup *cgrp)
-{
-	task->cgroup_generation = cgroup_generation;
-	task->weight = pp_effective_weight(p->scx.weight,
-					   cgrp ? cgroup_path_weight(cgrp) : PP_WEIGHT_DEFAULT);
-}
-
-static void refresh_weight_now(struct task_struct *p, struct pp_task *task)
+static __always_inline void refresh_weight(struct task_struct *p, struct pp_task *task)
 {
 	struct cgroup *cgrp = scx_bpf_task_cgroup(p);
 
-	refresh_weight(p, task, cgrp);
+	task->cgroup_generation = cgroup_generation;
+	task->weight = pp_effective_weight(p->scx.weight,
+					   cgrp ? cgroup_path_weight(cgrp) : PP_WEIGHT_DEFAULT);
 	if (cgrp)
 		bpf_cgroup_release(cgrp);
+}
+
+/* Its nice value or its cgroup has changed: refreshed when it next stops. */
+static __always_inline void weigh_anew(struct pp_task *task)
+{
+	task->cgroup_generation = cgroup_generation - 1;
 }
 
 /* An average after @idle_ns without and @ran_ns with running. */

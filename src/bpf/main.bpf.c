@@ -51,8 +51,8 @@ s32 BPF_STRUCT_OPS_SLEEPABLE(powerpack_init_task, struct task_struct *p,
 	task->run_est_ns = PP_RUN_FIRST_NS;
 	task->updated_ns = scx_bpf_now();
 	task->weight = PP_WEIGHT_DEFAULT;
-	/* Looked up once it first runs: p is not in its cgroup yet. */
-	task->cgroup_generation = cgroup_generation - 1;
+	/* p is not in its cgroup yet. */
+	weigh_anew(task);
 	return 0;
 }
 
@@ -80,7 +80,7 @@ void BPF_STRUCT_OPS(powerpack_set_weight, struct task_struct *p, u32 weight)
 	struct pp_task *task = task_of(p);
 
 	if (task)
-		task->cgroup_generation = cgroup_generation - 1;
+		weigh_anew(task);
 }
 
 s32 BPF_STRUCT_OPS(powerpack_select_cpu, struct task_struct *p, s32 prev_cpu, u64 wake_flags)
@@ -178,7 +178,7 @@ void BPF_STRUCT_OPS(powerpack_stopping, struct task_struct *p, bool runnable)
 	if (!runnable)
 		account_sleep(task);
 	if (task->cgroup_generation != cgroup_generation)
-		refresh_weight_now(p, task);
+		refresh_weight(p, task);
 }
 
 void BPF_STRUCT_OPS(powerpack_update_idle, s32 cpu, bool idle)
@@ -197,14 +197,6 @@ void BPF_STRUCT_OPS(powerpack_update_idle, s32 cpu, bool idle)
 }
 
 void BPF_STRUCT_OPS(powerpack_disable, struct task_struct *p)
-{
-	struct pp_task *task = task_of(p);
-
-	if (task)
-		leave_queue(task);
-}
-
-void BPF_STRUCT_OPS(powerpack_exit_task, struct task_struct *p, struct scx_exit_task_args *args)
 {
 	struct pp_task *task = task_of(p);
 
@@ -266,7 +258,7 @@ void BPF_STRUCT_OPS(powerpack_cgroup_move, struct task_struct *p, struct cgroup 
 	struct pp_task *task = task_of(p);
 
 	if (task)
-		refresh_weight(p, task, to);
+		weigh_anew(task);
 }
 
 s32 BPF_STRUCT_OPS_SLEEPABLE(powerpack_init)
@@ -332,11 +324,11 @@ SCX_OPS_DEFINE(powerpack_ops, .init_task = (void *)powerpack_init_task,
 	       .dispatch = (void *)powerpack_dispatch, .running = (void *)powerpack_running,
 	       .tick = (void *)powerpack_tick, .stopping = (void *)powerpack_stopping,
 	       .update_idle = (void *)powerpack_update_idle, .disable = (void *)powerpack_disable,
-	       .exit_task = (void *)powerpack_exit_task, .cpu_online = (void *)powerpack_cpu_online,
+	       .cpu_online = (void *)powerpack_cpu_online,
 	       .cpu_offline = (void *)powerpack_cpu_offline,
 	       .cgroup_init = (void *)powerpack_cgroup_init,
 	       .cgroup_set_weight = (void *)powerpack_cgroup_set_weight,
 	       .cgroup_move = (void *)powerpack_cgroup_move, .init = (void *)powerpack_init,
 	       .exit = (void *)powerpack_exit,
 	       /* A task that has waited this long is lost: the kernel takes over. */
-	       .timeout_ms = 20000, .name = "powerpack");
+	       .timeout_ms = 20000, .flags = SCX_OPS_ENQ_LAST, .name = "powerpack");

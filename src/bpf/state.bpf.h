@@ -8,7 +8,7 @@
 
 /* Sets of CPUs in an arena, not used here: relocating them takes 8 ms at each load. */
 #define __SCX_CID_BPF_H
-#include <scx/common.bpf.h>
+#include "kernel.bpf.h"
 #include "intf.h"
 #include "policy.h"
 

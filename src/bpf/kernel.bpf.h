@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * The kernel's constants that are used here. libbpf looks them up in the
+ * kernel's BTF as it loads the object. (The scx headers want the agent to do
+ * so, which means to parse that BTF twice: a tenth of the load time.)
+ */
+#ifndef PP_KERNEL_BPF_H
+#define PP_KERNEL_BPF_H
+
+#include <scx/common.bpf.h>
+#include <bpf/bpf_core_read.h>
+
+#undef SCX_ENQ_WAKEUP
+#undef SCX_ENQ_LAST
+#undef SCX_KICK_PREEMPT
+#undef SCX_DSQ_GLOBAL
+#undef SCX_DSQ_LOCAL_ON
+#undef SCX_TASK_QUEUED
+
+#define SCX_ENQ_WAKEUP bpf_core_enum_value(enum scx_enq_flags, SCX_ENQ_WAKEUP)
+#define SCX_ENQ_LAST bpf_core_enum_value(enum scx_enq_flags, SCX_ENQ_LAST)
+#define SCX_KICK_PREEMPT bpf_core_enum_value(enum scx_kick_flags, SCX_KICK_PREEMPT)
+#define SCX_DSQ_GLOBAL bpf_core_enum_value(enum scx_dsq_id_flags, SCX_DSQ_GLOBAL)
+#define SCX_DSQ_LOCAL_ON bpf_core_enum_value(enum scx_dsq_id_flags, SCX_DSQ_LOCAL_ON)
+#define SCX_TASK_QUEUED bpf_core_enum_value(enum scx_ent_flags, SCX_TASK_QUEUED)
+
+#endif /* PP_KERNEL_BPF_H */
