@@ -112,14 +112,28 @@ def at_most(limit, *scheds):
     return judge
 
 
-def at_most_times(factor, other, *scheds):
-    """At most `factor` times the median of scheduler `other`; says how many times."""
+def median_error(values):
+    """The standard error of the median of `values`."""
+    if len(values) < 2:
+        return 0.0
+    return 1.25 * statistics.stdev(values) / math.sqrt(len(values))
 
-    def judge(medians, _):
+
+def at_most_times(factor, other, *scheds):
+    """At most `factor` times the median of scheduler `other`; says how many times.
+    Undecided where the noise is larger than what it is above that."""
+
+    def one(medians, values, sched):
+        above = medians[sched] - factor * medians[other]
+        if above <= 0:
+            return MET
+        noise = math.hypot(median_error(values(sched)), factor * median_error(values(other)))
+        return UNDECIDED if above < noise else MISSED
+
+    def judge(medians, values):
         if other not in medians or any(sched not in medians for sched in scheds):
             return UNKNOWN
-        limit = factor * medians[other]
-        verdict = MET if all(medians[sched] <= limit for sched in scheds) else MISSED
+        verdict = worst(one(medians, values, sched) for sched in scheds)
         if medians[other] == 0:
             return verdict
         times = (f"{medians[sched] / medians[other]:.2f} x" for sched in scheds)
@@ -131,21 +145,21 @@ def at_most_times(factor, other, *scheds):
 def at_least(limit, *scheds):
     """At least `limit`, undecided where the noise is larger than the distance."""
 
+    def one(medians, values, sched):
+        if abs(medians[sched] - limit) < median_error(values(sched)):
+            return UNDECIDED
+        return MET if medians[sched] >= limit else MISSED
+
     def judge(medians, values):
         if any(sched not in medians for sched in scheds):
             return UNKNOWN
-        verdict = MET
-        for sched in scheds:
-            all_values = values(sched)
-            error = statistics.stdev(all_values) if len(all_values) > 1 else 0.0
-            error *= 1.25 / math.sqrt(len(all_values))
-            if abs(medians[sched] - limit) < error:
-                verdict = UNDECIDED if verdict == MET else verdict
-            elif medians[sched] < limit:
-                verdict = MISSED
-        return verdict
+        return worst(one(medians, values, sched) for sched in scheds)
 
     return judge
+
+
+def worst(verdicts):
+    return max(verdicts, key=(MET, UNDECIDED, MISSED).index)
 
 
 def overruns(results, sched):

@@ -43,6 +43,14 @@ class Verdicts(unittest.TestCase):
         self.assertEqual(judge({"packing": 0.995}, lambda _: noisy), table.UNDECIDED)
         self.assertEqual(judge({"packing": 0.971}, lambda _: clear), table.MISSED)
 
+    def test_a_difference_within_the_noise_is_no_miss(self):
+        judge = table.at_most_times(1, "eevdf", "spread")
+        runs = {"eevdf": [14.4, 15.0, 15.8], "spread": [14.7, 15.1, 15.5]}
+        verdict = judge({"eevdf": 15.0, "spread": 15.1}, runs.get)
+        self.assertEqual(verdict, "undecided (1.01 x)")
+        verdict = judge({"eevdf": 15.0, "spread": 18.0}, runs.get)
+        self.assertEqual(verdict, "**missed** (1.20 x)")
+
     def test_surplus_cpus_that_never_rest_miss(self):
         switch = {"command_output": "packing (switched in 31 us)", "drained_ms": None}
         self.assertEqual(verdict("mode switch: surplus", ("packing", "switch", switch)), table.MISSED)

@@ -55,8 +55,11 @@ start() {
 	local begin end command
 	pid=''
 	[ "$1" != eevdf ] || return 0
-	begin=${EPOCHREALTIME/./}
 	read -ra command < <(command_of "$1")
+	# Brings the program into memory, so that no load time is a disk's.
+	"${command[@]}" --version >/dev/null 2>&1 || true
+	nap 1
+	begin=${EPOCHREALTIME/./}
 	"${command[@]}" >$log 2>&1 &
 	pid=$!
 	until state_is enabled; do
@@ -160,11 +163,20 @@ cp "$CACHE/kernels/7/config" "/boot/config-$(uname -r)"
 run=0 sched=''
 emit kernel "$(quoted "$(uname -r), $(nproc) CPUs")"
 for sched in ${schedulers//eevdf/}; do
-	# Also brings the program into memory, so that no load time is a disk's.
 	version=$($(command_of "$sched") --version 2>/dev/null | head -n 1) || version='cannot be run'
 	emit version "$(quoted "$version")"
 done
 nap 3
+
+# The first of all waits until the kernel has read its own BTF: that is nobody's.
+warm_up() {
+	local rows=none first
+	for first in ${schedulers//eevdf/}; do
+		! start "$first" || stop
+		break
+	done
+}
+warm_up
 
 if [ "$rows" = hogs ]; then
 	hogs

@@ -170,11 +170,12 @@ verified_once bool spill(struct task_struct *p __arg_trusted, struct pp_task *ta
 		cpu = claim_surplus(task, false);
 		if (cpu < 0)
 			return false;
-		scx_bpf_kick_cpu(cpu, 0);
 	}
 	__sync_fetch_and_add(&active_set.spills, 1);
 	count(PP_EV_SPILL);
 	run_on(p, task, cpu, enq_flags);
+	/* This one too: Linux 6.12 has it go idle over a task that was its last. */
+	scx_bpf_kick_cpu(cpu, 0);
 	return true;
 }
 
