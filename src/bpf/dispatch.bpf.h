@@ -26,14 +26,47 @@ static bool take_from_others(u32 llc)
 	return false;
 }
 
-/* An active CPU: what is bound to it and what its LLC shares, in turn. */
+/* Whether the first task of queue @id is due before @deadline. */
+verified_once bool due_before(u32 id, u64 deadline)
+{
+	struct task_struct *head;
+	bool before;
+
+	bpf_rcu_read_lock();
+	head = __COMPAT_scx_bpf_dsq_peek(id);
+	before = head && (s64)(head->scx.dsq_vtime - deadline) < 0;
+	bpf_rcu_read_unlock();
+	return before;
+}
+
+/* Whether the first task of queue @id is due before that of queue @other. */
+static __always_inline bool head_before(u32 id, u32 other)
+{
+	struct task_struct *head;
+	u64 deadline = 0;
+
+	bpf_rcu_read_lock();
+	head = __COMPAT_scx_bpf_dsq_peek(other);
+	if (head)
+		deadline = head->scx.dsq_vtime;
+	bpf_rcu_read_unlock();
+	return !head || due_before(id, deadline);
+}
+
+/* Whether queue @own goes before queue @shared: by their first tasks. */
+static __always_inline bool own_first(u32 own, u32 shared)
+{
+	return queue_of(own)->nr > 0 && !(queue_of(shared)->nr > 0 && head_before(shared, own));
+}
+
+/* An active CPU: what is bound to it or what its LLC shares, in order of deadline. */
 static bool take_active(s32 cpu, u32 turn)
 {
 	u32 own = cpu_queue(cpu), shared = llc_queue(cpu);
 
 	if (nr_llcs > 1 && turn % PP_STEAL_FIRST_EVERY == 0 && take_from_others(shared))
 		return true;
-	if (turn & 1) {
+	if (own_first(own, shared)) {
 		if (take_from(own) || take_from(shared))
 			return true;
 	} else if (take_from(shared) || take_from(own)) {
@@ -64,17 +97,20 @@ static bool take_surplus(s32 cpu)
 	return true;
 }
 
-/* Whether the first task of queue @id is due before @deadline. */
-verified_once bool due_before(u32 id, u64 deadline)
+/* A CPU with nothing to do: what waits for another one and may run here. */
+static bool take_from_cpus(void)
 {
-	struct task_struct *head;
-	bool before;
+	u32 rank;
 
-	bpf_rcu_read_lock();
-	head = __COMPAT_scx_bpf_dsq_peek(id);
-	before = head && (s64)(head->scx.dsq_vtime - deadline) < 0;
-	bpf_rcu_read_unlock();
-	return before;
+	if (nr_waiting_for_cpus <= 0)
+		return false;
+	bpf_for (rank, 0, nr_ranks) {
+		if (take_from(cpu_queue(cpu_at(rank)))) {
+			count(PP_EV_STEAL);
+			return true;
+		}
+	}
+	return false;
 }
 
 /* Tasks that wake together find the CPU idle, the first of them, and each other
@@ -85,7 +121,8 @@ static __always_inline void let_earlier_first(const struct pp_cpu *state, s32 cp
 	u32 shared = llc_queue(cpu);
 
 	if (queue_of(shared)->nr > 0 && state->curr_run_ns >= PP_PREEMPT_LEFT_MIN_NS &&
-	    is_active(cpu) && due_before(shared, state->curr_deadline)) {
+	    is_active(cpu) &&
+	    due_before(shared, on_scale_of(shared, state->curr_deadline, state->curr_queue))) {
 		count(PP_EV_PREEMPT);
 		scx_bpf_kick_cpu(cpu, SCX_KICK_PREEMPT);
 	}
@@ -117,6 +154,8 @@ static __always_inline void dispatch_cpu(s32 cpu, struct task_struct *prev)
 		scx_bpf_task_set_slice(prev, PP_SLICE_ALONE_NS);
 		return;
 	}
+	if (take_from_cpus())
+		return;
 	/* An idle CPU that was claimed, looked, and found nothing stays idle, of
 	 * which ops.update_idle is not told: say so, then look again, as a task
 	 * may have been queued in between. */
@@ -143,7 +182,7 @@ static __always_inline void relieve(s32 cpu)
  * runs for several slices, for it is not in the queue when the next is taken. */
 static __always_inline bool still_first(const struct pp_task *task, s32 cpu)
 {
-	u64 deadline = task_deadline(task);
+	u64 deadline = on_scale_of(cpu_queue(cpu), task_deadline(task), task->queue);
 
 	return !scx_bpf_dsq_nr_queued(SCX_DSQ_LOCAL_ON | cpu) &&
 	       !due_before(cpu_queue(cpu), deadline) &&
@@ -163,9 +202,10 @@ static __always_inline void tick_cpu(struct task_struct *p, s32 cpu, u64 now)
 	if (test_idle(rank_of(cpu)))
 		set_idle(rank_of(cpu), false);
 	account_run(task, state, now);
+	if (task)
+		lead_clock(task);
 	if (bpf_ksym_exists(scx_bpf_cpuperf_cur))
 		state->freq = scx_bpf_cpuperf_cur(cpu);
-	advance_vtime_floor(cpu_queue(cpu), now);
 	advance_vtime_floor(llc_queue(cpu), now);
 	if (is_active(cpu))
 		relieve(cpu);

@@ -18,9 +18,14 @@ static __always_inline u32 rank_word(u32 rank)
 	return rank / PP_WORD_BITS % PP_RANK_WORDS;
 }
 
+static __always_inline bool test_rank(const u64 *ranks, u32 rank)
+{
+	return ranks[rank_word(rank)] & rank_bit(rank);
+}
+
 static __always_inline bool test_idle(u32 rank)
 {
-	return idle_ranks[rank_word(rank)] & rank_bit(rank);
+	return test_rank(idle_ranks, rank);
 }
 
 static __always_inline void set_idle(u32 rank, bool idle)

@@ -82,7 +82,7 @@ struct pp_cpu {
 	u64 busy_ns;	      /* ns of tasks run since the scheduler was loaded */
 	u64 bound_updated_ns;
 	u64 stint_start_ns; /* when the running task was put on the CPU */
-	u64 curr_deadline;  /* its virtual deadline */
+	u64 curr_deadline;  /* its virtual deadline, on the scale of queue curr_queue */
 	u64 curr_run_ns;    /* how long it is expected to run in all */
 	u32 util_fp;	    /* utilization, 1024 << 20 = all of the fastest CPU */
 	u32 bound_fp;	    /* the part of it that could not run elsewhere */
@@ -92,6 +92,8 @@ struct pp_cpu {
 	u32 direct_waiting; /* one of them has not run yet */
 	u32 dispatches;
 	u32 online;
+	u32 curr_queue;
+	u32 pad;
 	u64 events[PP_NR_EVENTS];
 } __attribute__((aligned(64)));
 _Static_assert(sizeof(struct pp_cpu) == 192, "pp_cpu is shared with Rust");

@@ -140,7 +140,6 @@ void BPF_STRUCT_OPS(powerpack_running, struct task_struct *p)
 {
 	struct pp_task *task = task_of(p);
 	struct pp_cpu *cpu = cpu_state(scx_bpf_task_cpu(p));
-	struct pp_queue *queue;
 	u64 now = scx_bpf_now();
 	bool direct = cpu->direct_waiting;
 
@@ -152,10 +151,9 @@ void BPF_STRUCT_OPS(powerpack_running, struct task_struct *p)
 	cpu->direct_waiting = 0;
 	cpu->curr_run_ns = task_run_begun(task);
 	cpu->curr_deadline = task_deadline(task);
+	cpu->curr_queue = task->queue;
 	leave_queue(task);
-	queue = queue_of(task->queue);
-	if ((s64)(task->vtime - queue->vtime) > 0)
-		queue->vtime = task->vtime;
+	lead_clock(task);
 	if (direct && !task->run_ns)
 		let_earlier_first(cpu, scx_bpf_task_cpu(p));
 }

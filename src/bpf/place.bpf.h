@@ -18,6 +18,7 @@ verified_once int run_on(struct task_struct *p __arg_trusted, struct pp_task *ta
 	if (!state->running_since_ns) {
 		state->curr_run_ns = task_run_begun(task);
 		state->curr_deadline = task_deadline(task);
+		state->curr_queue = task->queue;
 		state->direct_waiting = 1;
 	}
 	scx_bpf_dsq_insert(p, SCX_DSQ_LOCAL_ON | cpu, PP_SLICE_ALONE_NS, enq_flags);
@@ -109,13 +110,13 @@ verified_once bool goes_before(const struct pp_task *task __arg_nonnull, s32 cpu
 {
 	const struct pp_cpu *state = cpu_state(cpu);
 	u64 left = running_left(state, now);
+	u64 deadline = on_scale_of(state->curr_queue, task_deadline(task), task->queue);
 
 	if (!state->running_since_ns)
-		return pp_goes_first(task_deadline(task), task_run_left(task), state->curr_deadline,
-				     left);
+		return pp_goes_first(deadline, task_run_left(task), state->curr_deadline, left);
 	return (s64)(now - state->stint_start_ns) > 0 &&
-	       pp_should_preempt(task_deadline(task), task_run_left(task), state->curr_deadline,
-				 left, state->curr_run_ns, now - state->stint_start_ns);
+	       pp_should_preempt(deadline, task_run_left(task), state->curr_deadline, left,
+				 state->curr_run_ns, now - state->stint_start_ns);
 }
 
 /* Queue @p behind busy @cpu, and take the CPU if it is to go first. */
@@ -158,8 +159,8 @@ verified_once bool should_wait(const struct pp_task *task __arg_nonnull, s32 cpu
 			      active_set.room);
 }
 
-/* Run @p on a surplus CPU: the one it is on if its slice ended there, else the
- * nearest idle one. */
+/* Run @p on a surplus CPU: the one it is on if its slice ended there, after who
+ * waits for that, else the nearest idle one. */
 verified_once bool spill(struct task_struct *p __arg_trusted, struct pp_task *task __arg_nonnull,
 			 s32 here, u64 enq_flags)
 {
@@ -170,11 +171,14 @@ verified_once bool spill(struct task_struct *p __arg_trusted, struct pp_task *ta
 		cpu = claim_surplus(task, false);
 		if (cpu < 0)
 			return false;
+		run_on(p, task, cpu, enq_flags);
+	} else {
+		join_vtime(task, cpu_queue(here));
+		insert_queue(p, task, cpu_queue(here), enq_flags);
 	}
 	__sync_fetch_and_add(&active_set.spills, 1);
 	count(PP_EV_SPILL);
-	run_on(p, task, cpu, enq_flags);
-	/* This one too: Linux 6.12 has it go idle over a task that was its last. */
+	/* This one too: it may be about to go idle (SCX_ENQ_LAST). */
 	scx_bpf_kick_cpu(cpu, 0);
 	return true;
 }
@@ -225,8 +229,26 @@ verified_once int place_bound(struct task_struct *p __arg_trusted,
 	return 0;
 }
 
+/* The CPU for whose queue the fewest wait, of those where the task may run. */
+verified_once s32 shortest_queue(const struct pp_task *task __arg_nonnull, s32 here)
+{
+	u32 rank, least = ~0U;
+	s32 best = here;
+
+	bpf_for (rank, 0, nr_ranks) {
+		s32 cpu = cpu_at(rank);
+		u32 load = 2 * queue_of(cpu_queue(cpu))->nr + (cpu != here);
+
+		if (load < least && cpu_state(cpu)->online && test_rank(task->allowed, rank)) {
+			least = load;
+			best = cpu;
+		}
+	}
+	return best;
+}
+
 /* A task that may run on some CPUs: an idle one of them, active if possible;
- * else it waits for the one it was on, or the first. */
+ * else it waits for the one that it has to itself the soonest. */
 verified_once int place_restricted(struct task_struct *p __arg_trusted,
 				   struct pp_task *task __arg_nonnull, u64 enq_flags)
 {
@@ -240,7 +262,7 @@ verified_once int place_restricted(struct task_struct *p __arg_trusted,
 		scx_bpf_kick_cpu(cpu, 0);
 		return 0;
 	}
-	cpu = bpf_cpumask_test_cpu(here, p->cpus_ptr) ? here : (s32)bpf_cpumask_first(p->cpus_ptr);
+	cpu = shortest_queue(task, here);
 	join_vtime(task, cpu_queue(cpu));
 	wait_behind(p, task, cpu, cpu_queue(cpu), enq_flags);
 	if (cpu != here)

@@ -3,34 +3,50 @@
  * The queues: one DSQ per LLC, shared by its active CPUs and ordered by
  * virtual deadline, and one per CPU for tasks that may not run everywhere.
  *
- *	id	  0 .. 63	   64 .. 575
- *	queue	  of LLC id	   of CPU id - 64
+ *	id	  0 .. 63	   512 .. 1023
+ *	queue	  of LLC id	   of CPU id - 512
  *
- * @nr and @queued_ns are estimates: they are raised after a task is in the DSQ
- * and lowered after one is taken, and nothing tells when a queued task changes
- * its class. Whoever finds the DSQ empty sets them right. What must not be
- * wrong (may a CPU go idle, has a slice ended) asks the DSQ itself. The queue
- * of a CPU has only that CPU to take from it, so that its @nr is never too low.
+ * @nr and @queued_ns are raised just before a task is in the DSQ, and lowered as it
+ * begins to run, is placed anew or leaves us: @nr may be too high for a moment, but
+ * is never too low. Whether a CPU may go idle or a slice has ended is asked of the
+ * DSQ itself.
  */
 #ifndef PP_QUEUES_BPF_H
 #define PP_QUEUES_BPF_H
 
 #include "account.bpf.h"
 
-/* Take back what the task added to its queue's expected work. */
+/* Count @nr more tasks, of class @class and @ns in all, as waiting in queue @id. */
+static __always_inline void add_waiting(u32 id, s32 nr, u32 class, s64 ns)
+{
+	struct pp_queue *queue = queue_of(id);
+
+	__sync_fetch_and_add(&queue->queued_ns[class % PP_RUN_CLASSES], ns);
+	__sync_fetch_and_add(&queue->nr, nr);
+	if (id >= PP_CPU_QUEUE_BASE)
+		__sync_fetch_and_add(&nr_waiting_for_cpus, nr);
+}
+
+/* The task does not wait any more, or is about to wait elsewhere. */
 static __always_inline void leave_queue(struct pp_task *task)
 {
 	if (!task->queued_ns)
 		return;
-	__sync_fetch_and_add(&queue_of(task->queue)->queued_ns[task->queued_class % PP_RUN_CLASSES],
-			     -(s64)task->queued_ns);
+	add_waiting(task->queue, -1, task->queued_class, -(s64)task->queued_ns);
 	task->queued_ns = 0;
+}
+
+/* Who has the clock of queue @id: all queues of an LLC go by one, so that those who
+ * wait for a CPU in different ones can be compared. */
+static __always_inline struct pp_queue *clock_of(u32 id)
+{
+	return queue_of(id < PP_CPU_QUEUE_BASE ? id : llc_queue(id - PP_CPU_QUEUE_BASE));
 }
 
 /* Put the task's virtual time on the scale of @id and within the lag. */
 verified_once int join_vtime(struct pp_task *task __arg_nonnull, u32 id)
 {
-	struct pp_queue *to = queue_of(id), *from = queue_of(task->queue);
+	struct pp_queue *to = clock_of(id), *from = clock_of(task->queue);
 
 	if (task->fresh) {
 		task->vtime = to->vtime;
@@ -41,6 +57,23 @@ verified_once int join_vtime(struct pp_task *task __arg_nonnull, u32 id)
 	task->queue = id;
 	task->vtime = pp_vtime_join(task->vtime, to->vtime);
 	return 0;
+}
+
+/* A clock is at the most advanced task that has run: set as one begins to, and at
+ * its ticks, for a hog may go on alone for long. Whoever comes then would be behind
+ * by all of that time, and would make up for it. */
+static __always_inline void lead_clock(const struct pp_task *task)
+{
+	struct pp_queue *clock = clock_of(task->queue);
+
+	if ((s64)(task->vtime - clock->vtime) > 0)
+		clock->vtime = task->vtime;
+}
+
+/* Virtual time @vtime of queue @from on the scale of queue @to: as far from its clock. */
+static __always_inline u64 on_scale_of(u32 to, u64 vtime, u32 from)
+{
+	return vtime + clock_of(to)->vtime - clock_of(from)->vtime;
 }
 
 verified_once u32 task_run_class(const struct pp_task *task __arg_nonnull)
@@ -56,49 +89,27 @@ verified_once u64 task_deadline(const struct pp_task *task __arg_nonnull)
 static __always_inline void insert_queue(struct task_struct *p, struct pp_task *task, u32 id,
 					 u64 enq_flags)
 {
-	struct pp_queue *queue = queue_of(id);
 	u64 left = task_run_left(task);
 
 	task->queued_class = task_run_class(task);
 	task->queued_ns = left < PP_SLICE_SHARED_NS ? left + 1 : PP_SLICE_SHARED_NS;
-	__sync_fetch_and_add(&queue->queued_ns[task->queued_class % PP_RUN_CLASSES],
-			     task->queued_ns);
+	add_waiting(id, 1, task->queued_class, task->queued_ns);
 	scx_bpf_dsq_insert_vtime(p, id, PP_SLICE_ALONE_NS, task_deadline(task), enq_flags);
-	__sync_fetch_and_add(&queue->nr, 1);
-}
-
-/* The DSQ was empty after @nr tasks were thought to be in it. */
-static __always_inline void correct_queue(struct pp_queue *queue, s32 nr)
-{
-	__sync_fetch_and_add(&queue->nr, -nr);
-	for (int class = 0; class < PP_RUN_CLASSES; class ++)
-		queue->queued_ns[class] = 0;
 }
 
 /* Move the first task of queue @id to this CPU's local DSQ. */
 verified_once bool take_from(u32 id)
 {
-	struct pp_queue *queue = queue_of(id);
-	s32 nr = queue->nr;
-
-	if (id >= PP_CPU_QUEUE_BASE && !nr)
-		return false;
-	if (scx_bpf_dsq_move_to_local(id, 0)) {
-		__sync_fetch_and_add(&queue->nr, -1);
-		return true;
-	}
-	if (nr && !scx_bpf_dsq_nr_queued(id))
-		correct_queue(queue, nr);
-	return false;
+	return queue_of(id)->nr > 0 && scx_bpf_dsq_move_to_local(id, 0);
 }
 
-/* The queues' clocks, at the ticks of a busy CPU. */
+/* The clock of LLC queue @id, at the ticks of a busy CPU. */
 verified_once int advance_vtime_floor(u32 id, u64 now)
 {
 	struct pp_queue *queue = queue_of(id);
 	u64 elapsed = now - queue->floor_ns, floor;
 
-	if (!queue->nr || elapsed > PP_NS_PER_MS * 1000) {
+	if ((!queue->nr && nr_waiting_for_cpus <= 0) || elapsed > PP_NS_PER_MS * 1000) {
 		queue->floor_ns = now;
 		queue->floor_vtime = queue->vtime;
 		return 0;

@@ -50,10 +50,11 @@ struct pp_queue {
 	u64 vtime;		       /* of its most advanced task that has run */
 	u64 floor_vtime, floor_ns;     /* see pp_vtime_floor() */
 	s64 queued_ns[PP_RUN_CLASSES]; /* expected work waiting in it */
-	s32 nr; /* tasks waiting; may be too high for a moment, see queues.bpf.h */
+	s32 nr;			       /* tasks waiting in it */
 } __attribute__((aligned(64)));
 
 static struct pp_queue queues[PP_MAX_QUEUES];
+static s32 nr_waiting_for_cpus; /* in all queues of single CPUs */
 
 /* Bumped when a cgroup's weight changes: tasks look theirs up again. */
 static u32 cgroup_generation;

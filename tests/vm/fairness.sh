@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # CPU time follows the weights: nice 0 against nice 10 (1024 to 110) within a
 # tenth, cgroups of weight 300 and 100, and SCHED_IDLE starves nobody nor is
-# starved.
+# starved. Tasks confined to some CPUs share them.
 # vm: --virtual-time
 . "$(dirname "$0")/lib.bash"
 
@@ -25,9 +25,15 @@ ratio_within "$(json_list cpu_s </tmp/w300.json)" "$(json_list cpu_s </tmp/w100.
 	fail "cgroups of 300 and 100: $(cat /tmp/w300.json /tmp/w100.json)"
 rmdir /sys/fs/cgroup/w300 /sys/fs/cgroup/w100
 
+# Confined to two CPUs they share these, and nobody has one to himself.
+taskset -c 1,2 powerpack-load hogs --seconds 6 --count 6 >/tmp/six.json
+json_list cpu_s </tmp/six.json | awk '{ for (i = 1; i <= 6; i++) bad += $i < 1.7 || $i > 2.3; exit bad || NF != 6 }' ||
+	fail "six on two CPUs: $(cat /tmp/six.json)"
+
 chrt --idle 0 powerpack-load hogs --seconds 6 --count 1 --pin 1 >/tmp/idle.json &
+idle=$!
 powerpack-load hogs --seconds 6 --count 1 --pin 1 >/tmp/normal.json
-wait %4 || true
+wait $idle || true
 awk -v i="$(json_list cpu_s </tmp/idle.json)" 'BEGIN { exit !(i > 0 && i < 0.6) }' ||
 	fail "SCHED_IDLE got $(cat /tmp/idle.json)"
 stop
