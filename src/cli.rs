@@ -53,6 +53,8 @@ pub enum Command {
         /// The mode to switch to: packing or spread
         mode: Option<String>,
     },
+    /// Show what it would do on another machine, in a simulation; loads nothing
+    Sim(SimArgs),
     /// Show what the running scheduler does: mode, active set, CPUs, counters
     Status {
         /// As one JSON object
@@ -70,6 +72,26 @@ fn seconds(text: &str) -> Result<Duration, String> {
         return Err(format!("{seconds} is not between 0.1 and 86400 seconds"));
     }
     Ok(Duration::from_secs_f64(seconds))
+}
+
+/// `scx_powerpack sim`.
+#[derive(Debug, clap::Args)]
+pub struct SimArgs {
+    /// A machine that comes with the simulator, or a TOML file
+    #[arg(long, default_value = "vm4")]
+    pub machine: String,
+
+    /// A workload that comes with the simulator, or a TOML file
+    #[arg(long, default_value = "light")]
+    pub workload: String,
+
+    /// The modes to compare
+    #[arg(long, value_name = "MODE,..", value_delimiter = ',', default_values = ["packing", "spread"])]
+    pub policy: Vec<String>,
+
+    /// How long to simulate
+    #[arg(long, value_name = "SECONDS", default_value = "20", value_parser = seconds)]
+    pub until: Duration,
 }
 
 #[cfg(test)]

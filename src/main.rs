@@ -11,6 +11,9 @@ mod policy;
 mod pure;
 mod report;
 mod scheduler;
+mod sim;
+#[cfg(test)]
+mod sim_properties;
 mod stats;
 mod topology;
 
@@ -41,6 +44,7 @@ fn run(cli: &Cli) -> Result<()> {
     match &cli.command {
         Some(Command::Mode { mode }) => report::mode(mode.as_deref()),
         Some(Command::Status { json }) => report::status(*json),
+        Some(Command::Sim(args)) => sim::run(args),
         Some(Command::Topology) => report::topology(),
         None if cli.help_stats => stats::describe(),
         None if cli.monitor.is_some() => stats::monitor(cli.monitor),

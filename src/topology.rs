@@ -55,6 +55,12 @@ impl Ranks {
         Self::checked(cpus)
     }
 
+    /// Ranks CPUs that are all online. Fails when there are too many.
+    pub fn of(mut cpus: Vec<RankedCpu>) -> Result<Self> {
+        order(&mut cpus);
+        Self::checked(cpus)
+    }
+
     fn checked(cpus: Vec<RankedCpu>) -> Result<Self> {
         let max = intf::pp_limits_PP_MAX_CPUS as usize;
         let ranks = Ranks { cpus };

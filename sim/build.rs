@@ -1,0 +1,22 @@
+//! Compiles the scheduler natively, against the stand-in for the scx headers.
+
+use std::env;
+
+fn main() {
+    println!("cargo:rerun-if-env-changed=BPF_CLANG");
+    for path in ["include", "native", "../src/bpf"] {
+        println!("cargo:rerun-if-changed={path}");
+    }
+    // clang alone puts variables into sections by a pragma.
+    let clang = env::var("BPF_CLANG").unwrap_or_else(|_| "clang-19".into());
+    cc::Build::new()
+        .compiler(clang)
+        .file("native/scheduler.c")
+        .std("gnu23")
+        .include("include")
+        .include("../src/bpf")
+        .warnings_into_errors(true)
+        .extra_warnings(false)
+        .flag("-Wno-unused-function")
+        .compile("powerpack_native");
+}

@@ -1,0 +1,179 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * The stand-in for the scx headers with which src/bpf/ compiles natively: types
+ * with the fields that are used, and kfuncs that the simulated kernel implements
+ * (sim/src/kfuncs.rs). What is missing here does not compile, and what is declared
+ * and missing there does not link: nothing is a silent no-op.
+ */
+#ifndef SIM_COMMON_BPF_H
+#define SIM_COMMON_BPF_H
+
+#include <linux/errno.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+#define __VMLINUX_H__
+typedef unsigned char u8;
+typedef unsigned short u16;
+typedef unsigned int u32;
+typedef unsigned long long u64;
+typedef int s32;
+typedef long long s64;
+
+/* What tells the compiler or the verifier something about BPF only. */
+#define SEC(name)
+#define __always_inline inline __attribute__((always_inline))
+#define __noinline __attribute__((noinline))
+#define __weak __attribute__((weak))
+#define __arg_trusted
+#define __arg_nonnull
+#define barrier_var(var) __asm__ volatile("" : "+r"(var))
+
+/* Values of Linux 7.2 (kernel/sched/ext_internal.h, include/linux/sched/ext.h). */
+enum scx_enq_flags { SCX_ENQ_WAKEUP = 1ULL, SCX_ENQ_LAST = 1ULL << 41 };
+enum scx_wake_flags { SCX_WAKE_SYNC = 16 };
+enum scx_kick_flags { SCX_KICK_PREEMPT = 2 };
+enum scx_dsq_id_flags { SCX_DSQ_GLOBAL = 1ULL << 63 | 1, SCX_DSQ_LOCAL_ON = 3ULL << 62 };
+enum scx_ent_flags { SCX_TASK_QUEUED = 1 };
+enum scx_ops_flags { SCX_OPS_ENQ_LAST = 2 };
+enum { NUMA_NO_NODE = -1 };
+
+/* Shared with sim/src/ffi.rs, which asserts the sizes too. */
+struct cpumask {
+	u64 bits[16];
+};
+
+struct sched_ext_entity {
+	u64 slice;
+	u64 dsq_vtime;
+	u32 weight;
+	u32 flags;
+};
+
+struct cgroup {
+	struct cgroup *parent;
+	void *storage;
+	s32 level;
+};
+
+struct task_struct {
+	struct sched_ext_entity scx;
+	const struct cpumask *cpus_ptr;
+	void *storage;
+	struct cgroup *cgroup;
+	s32 id;
+	s32 cpu;
+	s32 nr_cpus_allowed;
+	u32 migration_disabled;
+	u32 pad;
+};
+
+struct scx_exit_info {
+	s32 kind;
+};
+struct scx_init_task_args {
+	struct cgroup *cgroup;
+};
+struct scx_cgroup_init_args {
+	u32 weight;
+};
+
+struct sched_ext_ops {
+	void *init_task, *enable, *set_cpumask, *set_weight, *select_cpu, *enqueue, *dispatch;
+	void *running, *tick, *stopping, *update_idle, *disable, *cpu_online, *cpu_offline;
+	void *cgroup_init, *cgroup_set_weight, *cgroup_move, *init, *exit;
+	u64 flags;
+	u32 timeout_ms;
+	const char *name;
+};
+#define BPF_STRUCT_OPS(name, args...) name(args)
+#define BPF_STRUCT_OPS_SLEEPABLE(name, args...) name(args)
+#define SCX_OPS_DEFINE(name, ...) struct sched_ext_ops name = { __VA_ARGS__ }
+
+/* The simulated kernel reports an error as it happens: there is no exit to record. */
+#define UEI_DEFINE(name) static const struct scx_exit_info *name
+#define UEI_RECORD(name, info) (name = (info))
+
+/* Maps: storage of tasks and cgroups, and a ring that nobody reads here. */
+#define __uint(name, value) int(*name)[value]
+#define __type(name, value) typeof(value) *name
+enum { BPF_MAP_TYPE_TASK_STORAGE, BPF_MAP_TYPE_CGRP_STORAGE, BPF_MAP_TYPE_RINGBUF };
+enum { BPF_F_NO_PREALLOC = 1, BPF_LOCAL_STORAGE_GET_F_CREATE = 1, BPF_RB_FORCE_WAKEUP = 2 };
+
+static inline void *sim_storage(void **storage, size_t size, u64 flags)
+{
+	if (!*storage && (flags & BPF_LOCAL_STORAGE_GET_F_CREATE))
+		*storage = __builtin_calloc(1, size);
+	return *storage;
+}
+/* One map of a kind is all that is used. */
+#define bpf_task_storage_get(map, p, init, flags)                                                  \
+	((typeof((map)->value))sim_storage(&(p)->storage, sizeof(*(map)->value), flags))
+#define bpf_cgrp_storage_get(map, cgrp, init, flags)                                               \
+	((typeof((map)->value))sim_storage(&(cgrp)->storage, sizeof(*(map)->value), flags))
+#define bpf_ringbuf_output(ring, data, size, flags) ((void)(data))
+
+#define bpf_for(i, from, to) for ((i) = (from); (i) < (to); (i)++)
+#define bpf_ksym_exists(symbol) (1)
+
+static inline void bpf_rcu_read_lock(void)
+{
+}
+static inline void bpf_rcu_read_unlock(void)
+{
+}
+
+static inline bool bpf_cpumask_test_cpu(u32 cpu, const struct cpumask *mask)
+{
+	return mask->bits[cpu / 64] >> (cpu % 64) & 1;
+}
+u32 bpf_cpumask_first(const struct cpumask *mask);
+
+static inline s32 scx_bpf_task_cpu(const struct task_struct *p)
+{
+	return p->cpu;
+}
+static inline struct cgroup *scx_bpf_task_cgroup(struct task_struct *p)
+{
+	return p->cgroup;
+}
+static inline struct cgroup *bpf_cgroup_ancestor(struct cgroup *cgrp, int level)
+{
+	while (cgrp && cgrp->level > level)
+		cgrp = cgrp->parent;
+	return cgrp && cgrp->level == level ? cgrp : NULL;
+}
+/* Cgroups live as long as the simulation. */
+static inline void bpf_cgroup_release(struct cgroup *cgrp)
+{
+}
+
+/* Implemented by the simulated kernel. */
+u64 scx_bpf_now(void);
+u32 bpf_get_smp_processor_id(void);
+struct task_struct *bpf_get_current_task_btf(void);
+s32 scx_bpf_create_dsq(u64 id, s32 node);
+s32 scx_bpf_dsq_nr_queued(u64 id);
+bool scx_bpf_dsq_move_to_local(u64 id, u64 enq_flags);
+void scx_bpf_dsq_insert(struct task_struct *p, u64 id, u64 slice_ns, u64 enq_flags);
+void scx_bpf_dsq_insert_vtime(struct task_struct *p, u64 id, u64 slice_ns, u64 vtime,
+			      u64 enq_flags);
+struct task_struct *__COMPAT_scx_bpf_dsq_peek(u64 id);
+void scx_bpf_kick_cpu(s32 cpu, u64 flags);
+void scx_bpf_task_set_slice(struct task_struct *p, u64 slice_ns);
+u32 scx_bpf_cpuperf_cur(s32 cpu);
+void sim_error(const char *format);
+#define scx_bpf_error(format, args...) sim_error(format)
+
+/* Walks a DSQ in its order; what is visited may be moved away. */
+struct sim_dsq_walk {
+	u64 id, vtime, seq;
+	bool begun;
+};
+struct task_struct *sim_dsq_walk_next(struct sim_dsq_walk *walk);
+bool scx_bpf_dsq_move(struct sim_dsq_walk *walk, struct task_struct *p, u64 id, u64 enq_flags);
+#define BPF_FOR_EACH_ITER (&sim_walk)
+#define bpf_for_each(kind, p, dsq, flags)                                                          \
+	for (struct sim_dsq_walk sim_walk = { .id = (dsq) }; ((p) = sim_dsq_walk_next(&sim_walk));)
+
+#endif /* SIM_COMMON_BPF_H */

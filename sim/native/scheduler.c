@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * The scheduler as it is, compiled natively. Its variables stand in sections of
+ * their own, so that a simulation can begin with all of them as they were loaded.
+ */
+#pragma clang section bss = "pp_bss" data = "pp_data" rodata = "pp_rodata"
+#include "main.bpf.c"
+
+/* sim/src/ffi.rs asserts the same. */
+_Static_assert(sizeof(struct task_struct) == 72, "task_struct is shared with Rust");
+_Static_assert(sizeof(struct sched_ext_ops) == 19 * 8 + 24, "sched_ext_ops is shared with Rust");
+
+struct sim_ranked_cpu {
+	u32 cpu, llc, capacity;
+	bool online, next_is_sibling;
+};
+
+/* A constant of the scheduler's that is set before it is loaded: the compiler
+ * must not know, as it may leave out such writes. */
+#define writable(constant)                                                                         \
+	({                                                                                         \
+		typeof_unqual(*(constant)) *address = (void *)(constant);                          \
+		barrier_var(address);                                                              \
+		address;                                                                           \
+	})
+
+/* What the agent writes before loading; CPUs in rank order. */
+void sim_setup(const struct sim_ranked_cpu *ranked, u32 nr, const struct pp_policy *policy)
+{
+	u32 llcs = 0, threads = 1, most = 1;
+
+	*writable(&nr_ranks) = nr;
+	*writable(&nr_words) = (nr + PP_WORD_BITS - 1) / PP_WORD_BITS;
+	for (u32 rank = 0; rank < nr; rank++) {
+		const struct sim_ranked_cpu *cpu = &ranked[rank];
+		u64 bit = 1ULL << (rank % PP_WORD_BITS);
+		u32 word = rank / PP_WORD_BITS;
+
+		if (!rank || cpu->llc != ranked[rank - 1].llc) {
+			llcs++;
+			*writable(&llc_begin[llcs - 1]) = rank;
+		}
+		*writable(&llc_end[llcs - 1]) = rank + 1;
+		*writable(&llc_ranks[llcs - 1][word]) |= bit;
+		*writable(&llc_of_cpu[cpu->cpu]) = llcs - 1;
+		*writable(&cpu_of_rank[rank]) = cpu->cpu;
+		*writable(&rank_of_cpu[cpu->cpu]) = rank;
+		threads = cpu->next_is_sibling ? threads + 1 : 1;
+		most = threads > most ? threads : most;
+		if (cpu->next_is_sibling)
+			*writable(&siblings[word]) |= bit;
+		cpus[cpu->cpu].capacity = cpu->capacity;
+		cpus[cpu->cpu].online = cpu->online;
+	}
+	*writable(&threads_per_core) = most;
+	*writable(&nr_llcs) = llcs;
+	policies[0] = *policy;
+}
+
+/* What the agent does to switch. */
+void sim_apply(const struct pp_policy *policy)
+{
+	struct pp_apply_args args = { .slot = policy_slot ^ 1 };
+
+	policies[args.slot] = *policy;
+	apply_policy(&args);
+}
+
+u32 sim_nr_active(void)
+{
+	return active_set.nr;
+}

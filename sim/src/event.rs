@@ -1,0 +1,81 @@
+//! What is to happen when.
+
+use std::cmp::Ordering;
+use std::collections::BinaryHeap;
+use std::collections::binary_heap::PeekMut;
+
+/// What happens, to whom.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Event {
+    /// A task's timer.
+    Wake(usize),
+    /// The tick of a CPU that was busy at the stint given.
+    Tick(usize, u64),
+    /// What a CPU runs has done its work, if it is still at that pace.
+    Done(usize, u64),
+    /// A CPU looks for what to run.
+    Schedule(usize),
+}
+
+impl Event {
+    /// At the same instant: whoever wakes is seen by whoever schedules.
+    fn turn(self) -> u8 {
+        match self {
+            Event::Wake(_) => 0,
+            Event::Tick(..) => 1,
+            Event::Done(..) => 2,
+            Event::Schedule(_) => 3,
+        }
+    }
+}
+
+/// An event in its place: time, turn, order of insertion.
+struct Entry {
+    place: (u64, u8, u64),
+    event: Event,
+}
+
+impl PartialEq for Entry {
+    fn eq(&self, other: &Self) -> bool {
+        self.place == other.place
+    }
+}
+
+impl Eq for Entry {}
+
+impl PartialOrd for Entry {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for Entry {
+    /// The greatest is the earliest, as BinaryHeap gives the greatest first.
+    fn cmp(&self, other: &Self) -> Ordering {
+        other.place.cmp(&self.place)
+    }
+}
+
+/// Events in the order in which they happen.
+#[derive(Default)]
+pub struct Events {
+    heap: BinaryHeap<Entry>,
+    next: u64,
+}
+
+impl Events {
+    pub fn at(&mut self, time_ns: u64, event: Event) {
+        self.heap.push(Entry { place: (time_ns, event.turn(), self.next), event });
+        self.next += 1;
+    }
+
+    /// The next one if it is due by `until_ns`.
+    pub fn pop_until(&mut self, until_ns: u64) -> Option<(u64, Event)> {
+        let next = self.heap.peek_mut()?;
+        if next.place.0 > until_ns {
+            return None;
+        }
+        let entry = PeekMut::pop(next);
+        Some((entry.place.0, entry.event))
+    }
+}

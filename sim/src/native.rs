@@ -1,0 +1,109 @@
+//! The scheduler's own variables: set up as the agent does, and put back to what
+//! they were when the program began.
+
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
+
+use crate::ffi::powerpack_ops;
+
+/// `struct sim_ranked_cpu` of native/scheduler.c.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct RankedCpu {
+    pub cpu: u32,
+    pub llc: u32,
+    /// 1..=1024.
+    pub capacity: u32,
+    pub online: bool,
+    /// The next rank is on the same core.
+    pub next_is_sibling: bool,
+}
+
+/// The bytes of a `struct pp_policy`; who calls us knows what they mean.
+#[repr(C, align(8))]
+#[derive(Clone, Copy, Debug)]
+pub struct PolicyBytes(pub [u8; 40]);
+
+unsafe extern "C" {
+    static mut __start_pp_bss: u8;
+    static mut __stop_pp_bss: u8;
+    static mut __start_pp_data: u8;
+    static mut __stop_pp_data: u8;
+    static mut __start_pp_rodata: u8;
+    static mut __stop_pp_rodata: u8;
+    fn sim_setup(ranked: *const RankedCpu, nr: u32, policy: *const PolicyBytes);
+    fn sim_apply(policy: *const PolicyBytes);
+    fn sim_nr_active() -> u32;
+}
+
+/// The scheduler's variables are there once: so is whoever uses them.
+static IN_USE: Mutex<()> = Mutex::new(());
+
+/// The scheduler, loaded for one simulation.
+pub struct Native {
+    _in_use: MutexGuard<'static, ()>,
+}
+
+impl Native {
+    /// Waits until no other simulation runs in this process.
+    pub fn load(ranked: &[RankedCpu], policy: &PolicyBytes) -> Self {
+        let in_use = IN_USE.lock().unwrap_or_else(PoisonError::into_inner);
+        begin_anew();
+        // SAFETY: pointer and length belong together; nobody else looks.
+        unsafe { sim_setup(ranked.as_ptr(), ranked.len() as u32, policy) };
+        Native { _in_use: in_use }
+    }
+
+    /// Puts `policy` in force; an op as far as kicks are concerned.
+    pub fn apply(&self, policy: &PolicyBytes) {
+        // SAFETY: copied by the call.
+        unsafe { sim_apply(policy) };
+    }
+
+    /// How many ranks are active.
+    pub fn nr_active(&self) -> usize {
+        // SAFETY: reads a variable.
+        unsafe { sim_nr_active() as usize }
+    }
+
+    /// The ops that the scheduler defines.
+    pub fn ops(&self) -> &'static crate::ffi::Ops {
+        // SAFETY: never written.
+        unsafe { &powerpack_ops }
+    }
+}
+
+/// The writable variables as the program was loaded.
+fn begin_anew() {
+    static PRISTINE: OnceLock<(Vec<u8>, Vec<u8>)> = OnceLock::new();
+    // SAFETY: the bounds of the sections, and nobody but who holds IN_USE uses them.
+    unsafe {
+        let bss = section(&raw mut __start_pp_bss, &raw mut __stop_pp_bss);
+        let data = section(&raw mut __start_pp_data, &raw mut __stop_pp_data);
+        let rodata = section(&raw mut __start_pp_rodata, &raw mut __stop_pp_rodata);
+        let (first_data, first_rodata) = PRISTINE.get_or_init(|| {
+            make_writable(rodata);
+            (data.to_vec(), rodata.to_vec())
+        });
+        bss.fill(0);
+        data.copy_from_slice(first_data);
+        rodata.copy_from_slice(first_rodata);
+    }
+}
+
+unsafe fn section(start: *mut u8, stop: *mut u8) -> &'static mut [u8] {
+    // SAFETY: the linker's bounds of one section.
+    unsafe { std::slice::from_raw_parts_mut(start, stop.offset_from_unsigned(start)) }
+}
+
+/// What is constant to the scheduler is set by the agent before it is loaded.
+fn make_writable(section: &mut [u8]) {
+    // SAFETY: sysconf, then mprotect on pages that this section is in; making
+    // neighbours writable too takes nothing away from them.
+    let status = unsafe {
+        let page = libc::sysconf(libc::_SC_PAGESIZE) as usize;
+        let start = section.as_mut_ptr() as usize / page * page;
+        let len = section.as_mut_ptr() as usize + section.len() - start;
+        libc::mprotect(start as *mut libc::c_void, len, libc::PROT_READ | libc::PROT_WRITE)
+    };
+    assert_eq!(status, 0, "the scheduler's constants cannot be set");
+}

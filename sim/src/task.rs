@@ -1,0 +1,121 @@
+//! A task: what the kernel and the scheduler know of it, and what it does.
+
+use std::ptr;
+
+use crate::ffi::{CpuMask, SchedExtEntity, TaskPtr, TaskStruct};
+
+/// What a task does next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Step {
+    /// So much work (ns on the fastest CPU at its highest frequency).
+    Run(u64),
+    /// Until that instant (ns).
+    SleepUntil(u64),
+    Exit,
+}
+
+/// What a task does: asked for the next step when the last one is done.
+pub trait Program {
+    fn next(&mut self, now_ns: u64) -> Step;
+}
+
+/// What is asked for when a task is made.
+pub struct TaskSpec {
+    pub program: Box<dyn Program>,
+    /// As the kernel's `scx.weight`: 100 = nice 0, 1..=10,000.
+    pub weight: u32,
+    /// Where it may run.
+    pub allowed: CpuMask,
+}
+
+/// Where a task is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum State {
+    Asleep,
+    /// In some queue.
+    Queued,
+    Running,
+    Dead,
+}
+
+/// A task.
+pub struct Task {
+    /// Stays where it is: the C side has its address.
+    c: Box<TaskStruct>,
+    /// So does this, by `cpus_ptr`.
+    allowed: Box<CpuMask>,
+    pub program: Box<dyn Program>,
+    pub state: State,
+    /// Since when it has been queued (ns).
+    pub queued_since_ns: u64,
+    /// The longest that it ever was (ns).
+    pub longest_wait_ns: u64,
+    /// Time on a CPU (ns).
+    pub ran_ns: u64,
+    /// Work left of the step (ns x 1024, at capacity 1).
+    pub work_left: u64,
+}
+
+impl Task {
+    pub fn new(id: usize, spec: TaskSpec) -> Self {
+        let allowed = Box::new(spec.allowed);
+        let c = Box::new(TaskStruct {
+            scx: SchedExtEntity { weight: spec.weight, ..SchedExtEntity::default() },
+            cpus_ptr: &raw const *allowed,
+            storage: ptr::null_mut(),
+            cgroup: ptr::null_mut(),
+            id: id as i32,
+            cpu: allowed.first().unwrap_or(0) as i32,
+            nr_cpus_allowed: allowed.count() as i32,
+            migration_disabled: 0,
+            pad: 0,
+        });
+        let program = spec.program;
+        let state = State::Asleep;
+        Task {
+            c,
+            allowed,
+            program,
+            state,
+            queued_since_ns: 0,
+            longest_wait_ns: 0,
+            ran_ns: 0,
+            work_left: 0,
+        }
+    }
+
+    /// As the C side knows it.
+    pub fn ptr(&mut self) -> TaskPtr {
+        &raw mut *self.c
+    }
+
+    pub fn c(&self) -> &TaskStruct {
+        &self.c
+    }
+
+    pub fn c_mut(&mut self) -> &mut TaskStruct {
+        &mut self.c
+    }
+
+    pub fn cpu(&self) -> usize {
+        self.c.cpu as usize
+    }
+
+    /// Changes where it may run; both as the C side knows them.
+    pub fn allow(&mut self, allowed: CpuMask) -> (TaskPtr, *const CpuMask) {
+        *self.allowed = allowed;
+        self.c.nr_cpus_allowed = allowed.count() as i32;
+        (self.ptr(), self.c.cpus_ptr)
+    }
+
+    pub fn may_run_on(&self, cpu: usize) -> bool {
+        self.allowed.has(cpu)
+    }
+}
+
+impl Drop for Task {
+    fn drop(&mut self) {
+        // SAFETY: allocated by the C side with calloc, or null.
+        unsafe { libc::free(self.c.storage) };
+    }
+}
