@@ -6,10 +6,13 @@ tree=$2
 cache=$3
 
 # The guest's root is the host's, read-only. Files that tests write are in
-# memory; the tree is kept visible even where it is below /tmp or /root.
+# memory; the tree is kept visible even where it is below /tmp.
+mkdir /run/tree
+mount --bind "$tree" /run/tree
+mount -t tmpfs tmpfs /tmp
+mkdir -p "$tree"
 case $tree in
-/tmp/*) ;;
-*) mount -t tmpfs tmpfs /tmp ;;
+/tmp/*) mount --bind /run/tree "$tree" ;;
 esac
 mount -t tmpfs tmpfs /var/tmp
 [ -d /sys/fs/cgroup/cgroup.controllers ] || [ -e /sys/fs/cgroup/cgroup.controllers ] ||
