@@ -155,8 +155,8 @@ fn quiet_libbpf(verbose: bool) {
     libbpf_rs::set_print(verbose.then_some((PrintLevel::Debug, log)));
 }
 
-/// What `scx_ops_open!` and `scx_ops_load!` do, less what takes half of the load
-/// time: a second look at all of the kernel's BTF, probes for an arena, and a
+/// What `scx_ops_open!` and `scx_ops_load!` do, less what takes long at each load
+/// and is not needed here: a second look at all of the kernel's BTF, probes for an arena, and a
 /// traced function, which unloading would wait for.
 fn open(object: &mut MaybeUninit<OpenObject>) -> Result<OpenBpfSkel<'_>> {
     let mut skel = BpfSkelBuilder::default().open(object).context("cannot open the BPF object")?;
@@ -203,7 +203,7 @@ const WORD_BITS: usize = intf::pp_limits_PP_WORD_BITS as usize;
 fn write_topology(skel: &mut OpenBpfSkel<'_>, ranks: &Ranks) -> Result<()> {
     let rodata = skel.maps.rodata_data.as_mut().context("no .rodata")?;
     let llcs = ranks.llcs();
-    let cores = ranks.core_of_rank();
+    let next_is_sibling = ranks.next_is_sibling();
     rodata.nr_ranks = ranks.cpus().len() as u32;
     rodata.nr_words = ranks.cpus().len().div_ceil(WORD_BITS) as u32;
     rodata.nr_llcs = llcs.len() as u32;
@@ -211,8 +211,7 @@ fn write_topology(skel: &mut OpenBpfSkel<'_>, ranks: &Ranks) -> Result<()> {
     for (rank, cpu) in ranks.cpus().iter().enumerate() {
         rodata.cpu_of_rank[rank] = cpu.cpu as u16;
         rodata.rank_of_cpu[cpu.cpu] = rank as u16;
-        let next_is_sibling = cores.get(rank + 1) == Some(&cores[rank]);
-        rodata.siblings[rank / WORD_BITS] |= u64::from(next_is_sibling) << (rank % WORD_BITS);
+        rodata.siblings[rank / WORD_BITS] |= u64::from(next_is_sibling[rank]) << (rank % WORD_BITS);
     }
     for (llc, &(from, to)) in llcs.iter().enumerate() {
         rodata.llc_begin[llc] = from as u16;

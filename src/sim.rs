@@ -55,14 +55,14 @@ pub fn rank(machine: &Machine) -> Result<Ranks> {
 
 /// The same as the simulator takes them.
 pub fn for_sim(ranks: &Ranks) -> Vec<powerpack_sim::RankedCpu> {
-    let cores = ranks.core_of_rank();
+    let next_is_sibling = ranks.next_is_sibling();
     let cpus = ranks.cpus().iter().enumerate();
     cpus.map(|(rank, cpu)| powerpack_sim::RankedCpu {
         cpu: cpu.cpu as u32,
         llc: cpu.llc as u32,
         capacity: cpu.capacity as u32,
         online: cpu.online,
-        next_is_sibling: cores.get(rank + 1) == Some(&cores[rank]),
+        next_is_sibling: next_is_sibling[rank],
     })
     .collect()
 }

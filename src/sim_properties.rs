@@ -16,9 +16,10 @@ const LEFT_ALONE_MAX_MS: u32 = 2;
 const WEIGHT_DEFAULT: u32 = intf::pp_limits_PP_WEIGHT_DEFAULT;
 /// A slice ends at the first tick after 3 ms.
 const SLICE_MAX_NS: u64 = 8 * MS;
-/// A CPU serves its own queue and the shared one in turn, and every so often that
-/// of an LLC which has no CPU of its own (dispatch.bpf.h).
-const TURNS_OF_QUEUES: u64 = 2;
+/// Sleepers come back ahead of those who wait, and so may have a second turn before
+/// them; an LLC that has no CPU of its own is served every eighth time
+/// (PP_STEAL_FIRST_EVERY in dispatch.bpf.h).
+const TURNS: u64 = 2;
 const TURNS_OF_OTHER_LLCS: u64 = 8;
 const CPU_QUEUE_BASE: usize = intf::pp_limits_PP_CPU_QUEUE_BASE as usize;
 
@@ -138,7 +139,7 @@ fn drive(machine: &str, loads: &[Load], switches: &[u64], plugs: &[(u64, usize)]
         );
     }
     if loads.iter().all(|load| load.weight == WEIGHT_DEFAULT) {
-        check_waits(&kernel, if llcs > 1 { TURNS_OF_OTHER_LLCS } else { TURNS_OF_QUEUES });
+        check_waits(&kernel, if llcs > 1 { TURNS_OF_OTHER_LLCS } else { TURNS });
     }
 }
 

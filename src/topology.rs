@@ -119,6 +119,12 @@ impl Ranks {
             .collect()
     }
 
+    /// By rank: whether the next one is on the same core.
+    pub fn next_is_sibling(&self) -> Vec<bool> {
+        let cores = self.core_of_rank();
+        (0..cores.len()).map(|rank| cores.get(rank + 1) == Some(&cores[rank])).collect()
+    }
+
     /// The most SMT siblings that a core has.
     pub fn threads_per_core(&self) -> usize {
         let cores = self.core_of_rank();

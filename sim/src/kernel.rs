@@ -50,14 +50,17 @@ impl Kernel {
         kernel
     }
 
+    /// Time since the simulation began.
     pub fn now_ns(&self) -> u64 {
         self.now_ns
     }
 
+    /// How many ranks are active.
     pub fn nr_active(&self) -> usize {
         self.native.nr_active()
     }
 
+    /// Whether `cpu` runs a task.
     pub fn is_running(&self, cpu: usize) -> bool {
         self.cpus[cpu].running.is_some()
     }

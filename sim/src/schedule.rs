@@ -45,8 +45,8 @@ impl Kernel {
         if has_slice(self) {
             return true;
         }
-        if local() || self.take_global(cpu) {
-            return false;
+        if !local() {
+            self.take_global(cpu);
         }
         false
     }
