@@ -1,5 +1,6 @@
 //! Every flag and subcommand.
 
+use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Parser, Subcommand};
@@ -67,7 +68,9 @@ pub enum Command {
 
 /// Parse an interval: seconds, at least 0.1, with a fraction if wanted.
 fn seconds(text: &str) -> Result<Duration, String> {
-    let seconds: f64 = text.parse().map_err(|_| format!("'{text}' is not a number of seconds"))?;
+    let number = text.strip_suffix('s').unwrap_or(text);
+    let seconds: f64 =
+        number.parse().map_err(|_| format!("'{text}' is not a number of seconds"))?;
     if !(0.1..=86400.0).contains(&seconds) {
         return Err(format!("{seconds} is not between 0.1 and 86400 seconds"));
     }
@@ -85,13 +88,22 @@ pub struct SimArgs {
     #[arg(long, default_value = "light")]
     pub workload: String,
 
-    /// The modes to compare
-    #[arg(long, value_name = "MODE,..", value_delimiter = ',', default_values = ["packing", "spread"])]
+    /// The systems to compare: a mode or an earlier system, with `+GOVERNOR` if
+    /// another frequency governor than the machine's own is to be used
+    #[arg(long, value_name = "POLICY,..", value_delimiter = ',', default_values = ["packing", "spread"])]
     pub policy: Vec<String>,
 
-    /// How long to simulate
+    /// How long to simulate, in seconds, as 30 or 30s
     #[arg(long, value_name = "SECONDS", default_value = "20", value_parser = seconds)]
     pub until: Duration,
+
+    /// For lengths that a workload lets differ at random
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    pub seed: u64,
+
+    /// Write what happens to FILE, for ui.perfetto.dev; with one policy
+    #[arg(long, value_name = "FILE")]
+    pub trace: Option<PathBuf>,
 }
 
 #[cfg(test)]

@@ -12,8 +12,6 @@ mod pure;
 mod report;
 mod scheduler;
 mod sim;
-#[cfg(test)]
-mod sim_properties;
 mod stats;
 mod topology;
 

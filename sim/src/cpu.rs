@@ -1,6 +1,7 @@
 //! The CPUs of a machine as the kernel keeps them.
 
 use crate::machine::{Machine, MachineCpu};
+use crate::signal::Average;
 
 /// What things cost, and the kernel's own constants.
 #[derive(Clone, Copy, Debug)]
@@ -9,19 +10,26 @@ pub struct Costs {
     pub tick_ns: u64,
     /// Time that a CPU spends in a context switch (ns).
     pub switch_ns: u64,
-    /// From an interrupt or a kick until an idle CPU schedules (ns).
+    /// From an interrupt or a kick until an idle CPU schedules (ns), beside the
+    /// exit latency of its idle state.
     pub wake_ns: u64,
+    /// Time that a task loses to cold caches on another core of its LLC (ns).
+    pub migrate_ns: u64,
+    /// The same on another LLC.
+    pub migrate_far_ns: u64,
+    /// Time in which an interrupt keeps a CPU awake (ns).
+    pub irq_ns: u64,
+    /// The speed of threads that share data across packages (percent).
+    pub far_data_pct: u64,
 }
 
 /// A CPU.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Cpu {
-    pub capacity: u64,
+    pub place: MachineCpu,
     pub online: bool,
     /// The others of its core.
     pub(crate) siblings: Vec<usize>,
-    /// Its speed while one of them runs (percent).
-    pub(crate) smt_share_pct: u64,
     pub(crate) running: Option<usize>,
     /// Changes whenever what runs does.
     pub(crate) stint: u64,
@@ -30,6 +38,9 @@ pub struct Cpu {
     /// What ran is accounted until here (ns).
     pub(crate) accounted_ns: u64,
     pub(crate) schedule_pending: bool,
+    /// Utilization as a governor sees it: scaled by frequency, and not.
+    pub(crate) util: Average,
+    pub(crate) util_raw: Average,
     /// Time in which it ran anything (ns).
     pub non_idle_ns: u64,
     pub switches: u64,
@@ -38,14 +49,21 @@ pub struct Cpu {
 /// All idle and online.
 pub fn cpus_of(machine: &Machine) -> Vec<Cpu> {
     let all = machine.cpus();
-    let cpu = |cpu: &MachineCpu| {
-        let core = all.iter().filter(|other| other.core == cpu.core && other.cpu != cpu.cpu);
+    let cpu = |&place: &MachineCpu| {
+        let core = all.iter().filter(|other| other.core == place.core && other.cpu != place.cpu);
         Cpu {
-            capacity: cpu.capacity as u64,
+            place,
             online: true,
             siblings: core.map(|other| other.cpu).collect(),
-            smt_share_pct: cpu.smt_share_pct,
-            ..Cpu::default()
+            running: None,
+            stint: 0,
+            pace: 0,
+            accounted_ns: 0,
+            schedule_pending: false,
+            util: Average::default(),
+            util_raw: Average::default(),
+            non_idle_ns: 0,
+            switches: 0,
         }
     };
     all.iter().map(cpu).collect()

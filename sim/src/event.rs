@@ -15,6 +15,10 @@ pub enum Event {
     Done(usize, u64),
     /// A CPU looks for what to run.
     Schedule(usize),
+    /// A clock domain's governor looks at its load.
+    Look(usize),
+    /// A tick that an idle CPU has kept, if it still is idle at the stint given.
+    IdleTick(usize, u64),
 }
 
 impl Event {
@@ -25,6 +29,7 @@ impl Event {
             Event::Tick(..) => 1,
             Event::Done(..) => 2,
             Event::Schedule(_) => 3,
+            Event::Look(_) | Event::IdleTick(..) => 4,
         }
     }
 }

@@ -1,25 +1,27 @@
 //! The scheduler's own C code (`src/bpf/`), compiled natively, under a simulated
-//! kernel: what would it do on that machine?
+//! kernel: what would it do on that machine? Beside it the systems that it stands
+//! on, as models.
 
 mod cpu;
-mod dsq;
 mod event;
-mod ffi;
-mod hotplug;
+mod ext;
+mod fair;
 mod kernel;
-mod kfuncs;
 mod machine;
-mod native;
+mod power;
 mod run;
-mod schedule;
+mod signal;
 mod task;
+mod trace;
 mod workload;
 
 pub use cpu::{Costs, Cpu};
-pub use ffi::CpuMask;
-pub use kernel::Kernel;
-pub use machine::{Machine, MachineCpu};
-pub use native::{PolicyBytes, RankedCpu};
-pub use run::{Outcome, TaskOutcome, run};
-pub use task::{Program, State, Step, Task, TaskSpec};
-pub use workload::{Record, Workload};
+pub use ext::{CpuMask, PolicyBytes, RankedCpu};
+pub use fair::Comparator;
+pub use kernel::{Kernel, Scheduler, System};
+pub use machine::{IdleState, Machine, MachineCpu, Opp};
+pub use power::{Energy, Governor};
+pub use run::{Outcome, Setup, TaskOutcome, run};
+pub use task::{Context, Program, State, Step, Task, TaskSpec};
+pub use trace::Trace;
+pub use workload::{Record, START_NS, Workload};

@@ -1,27 +1,58 @@
 //! One simulation from beginning to end, and what came out.
 
-use crate::kernel::Kernel;
+use anyhow::Result;
+
+use crate::kernel::{Kernel, System};
 use crate::machine::Machine;
-use crate::native::{PolicyBytes, RankedCpu};
+use crate::power::Energy;
+use crate::trace::Trace;
 use crate::workload::{Record, START_NS, Workload};
 
+/// What to simulate.
+#[derive(Clone, Copy, Debug)]
+pub struct Setup<'a> {
+    pub machine: &'a Machine,
+    pub workload: &'a Workload,
+    pub seconds: f64,
+    /// For lengths that differ at random.
+    pub seed: u64,
+    /// Whether to record what happens.
+    pub trace: bool,
+}
+
 /// What a simulation showed.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Outcome {
+    /// How long it was simulated.
+    pub seconds: f64,
     /// By CPU number.
     pub non_idle_pct: Vec<f64>,
     /// All CPUs' but the busiest's.
     pub beyond_busiest_pct: f64,
     pub switches: u64,
+    pub migrations: u64,
     pub overruns: u64,
     /// By kind of task, in the workload's order.
     pub tasks: Vec<TaskOutcome>,
+    /// Work done in a second, in seconds of the fastest CPU.
+    pub throughput: f64,
+    pub energy: Energy,
+    /// Mean power (mW).
+    pub power_mw: f64,
+    /// Share of time that cores were awake, then in each of their idle states
+    /// (percent, the mean of all cores).
+    pub core_states_pct: Vec<f64>,
+    /// The same of LLCs and packages.
+    pub uncore_states_pct: Vec<f64>,
+    /// Events of the simulation.
+    pub events: u64,
 }
 
 /// Responses of the tasks of one kind (us).
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct TaskOutcome {
     pub activations: usize,
+    pub overruns: u64,
     pub mean_us: f64,
     pub p99_us: f64,
     pub max_us: f64,
@@ -29,36 +60,78 @@ pub struct TaskOutcome {
     pub max_delay_us: f64,
 }
 
-/// Runs `workload` on `machine` for `seconds` of its time.
-pub fn run(
-    machine: &Machine,
-    ranked: &[RankedCpu],
-    policy: &PolicyBytes,
-    workload: &Workload,
-    seconds: f64,
-) -> Outcome {
-    let mut kernel = Kernel::boot(machine, ranked, policy);
-    let records = workload.spawn(&mut kernel);
+/// What is counted from the beginning on.
+struct Counts {
+    busy_ns: Vec<u64>,
+    switches: u64,
+    migrations: u64,
+    work: u64,
+    energy: Energy,
+    core_ns: Vec<u64>,
+    uncore_ns: Vec<u64>,
+}
+
+/// Runs it. Fails if the workload does not fit the machine.
+pub fn run(setup: &Setup, system: &System) -> Result<(Outcome, Option<Trace>)> {
+    let mut kernel = Kernel::boot(setup.machine, system);
+    if setup.trace {
+        kernel.record();
+    }
+    let records = setup.workload.spawn(&mut kernel, setup.seed)?;
     kernel.run_until(START_NS);
-    let before: Vec<(u64, u64)> = counts(&kernel);
-    let length_ns = seconds * 1e9;
+    let before = counts(&mut kernel);
+    let length_ns = setup.seconds * 1e9;
     kernel.run_until(START_NS + length_ns as u64);
-    let after = counts(&kernel);
-    let both = || after.iter().zip(&before);
-    let non_idle_pct: Vec<f64> =
-        both().map(|(after, before)| (after.0 - before.0) as f64 / length_ns * 100.0).collect();
-    let busiest = non_idle_pct.iter().copied().fold(0.0, f64::max);
-    Outcome {
-        beyond_busiest_pct: non_idle_pct.iter().sum::<f64>() - busiest,
-        non_idle_pct,
-        switches: both().map(|(after, before)| after.1 - before.1).sum(),
-        overruns: records.iter().map(|record| record.borrow().overruns).sum(),
-        tasks: records.iter().map(|record| summary(&record.borrow())).collect(),
+    let after = counts(&mut kernel);
+    let mut outcome = compare(&before, &after, length_ns);
+    outcome.tasks = records.iter().map(|record| summary(&record.borrow())).collect();
+    outcome.overruns = outcome.tasks.iter().map(|task| task.overruns).sum();
+    outcome.events = kernel.events_done;
+    Ok((outcome, kernel.recorded()))
+}
+
+fn counts(kernel: &mut Kernel) -> Counts {
+    let now_ns = kernel.now_ns();
+    let sum = |of: Vec<Vec<u64>>| -> Vec<u64> {
+        let states = of.iter().map(Vec::len).max().unwrap_or(0);
+        (0..states).map(|state| of.iter().filter_map(|unit| unit.get(state)).sum()).collect()
+    };
+    Counts {
+        busy_ns: kernel.cpus.iter().map(|cpu| cpu.non_idle_ns).collect(),
+        switches: kernel.cpus.iter().map(|cpu| cpu.switches).sum(),
+        migrations: kernel.tasks.iter().map(|task| task.migrations).sum(),
+        work: kernel.tasks.iter().map(|task| task.work_done).sum(),
+        energy: kernel.power.energy(now_ns),
+        core_ns: sum(kernel.power.core_residency(now_ns)),
+        uncore_ns: sum(kernel.power.uncore_residency(now_ns)),
     }
 }
 
-fn counts(kernel: &Kernel) -> Vec<(u64, u64)> {
-    kernel.cpus.iter().map(|cpu| (cpu.non_idle_ns, cpu.switches)).collect()
+fn compare(before: &Counts, after: &Counts, length_ns: f64) -> Outcome {
+    let share = |after: &[u64], before: &[u64]| -> Vec<f64> {
+        let passed: Vec<u64> =
+            after.iter().zip(before).map(|(after, before)| after - before).collect();
+        let all = passed.iter().sum::<u64>().max(1) as f64;
+        passed.iter().map(|&ns| ns as f64 / all * 100.0).collect()
+    };
+    let busy = after.busy_ns.iter().zip(&before.busy_ns);
+    let non_idle_pct: Vec<f64> =
+        busy.map(|(after, before)| (after - before) as f64 / length_ns * 100.0).collect();
+    let busiest = non_idle_pct.iter().copied().fold(0.0, f64::max);
+    let energy = after.energy.since(&before.energy);
+    Outcome {
+        seconds: length_ns / 1e9,
+        beyond_busiest_pct: non_idle_pct.iter().sum::<f64>() - busiest,
+        non_idle_pct,
+        switches: after.switches - before.switches,
+        migrations: after.migrations - before.migrations,
+        throughput: (after.work - before.work) as f64 / crate::power::FULL as f64 / length_ns,
+        energy,
+        power_mw: energy.total_mj() / (length_ns / 1e9),
+        core_states_pct: share(&after.core_ns, &before.core_ns),
+        uncore_states_pct: share(&after.uncore_ns, &before.uncore_ns),
+        ..Outcome::default()
+    }
 }
 
 fn summary(record: &Record) -> TaskOutcome {
@@ -68,6 +141,7 @@ fn summary(record: &Record) -> TaskOutcome {
     let us = |ns: u64| ns as f64 / 1e3;
     TaskOutcome {
         activations: sorted.len(),
+        overruns: record.overruns,
         mean_us: us(sorted.iter().sum::<u64>()) / sorted.len() as f64,
         p99_us: us(sorted[(sorted.len() - 1) * 99 / 100]),
         max_us: us(max),

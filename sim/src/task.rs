@@ -2,7 +2,7 @@
 
 use std::ptr;
 
-use crate::ffi::{CpuMask, SchedExtEntity, TaskPtr, TaskStruct};
+use crate::ext::{CpuMask, SchedExtEntity, TaskPtr, TaskStruct};
 
 /// What a task does next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -11,21 +11,60 @@ pub enum Step {
     Run(u64),
     /// Until that instant (ns).
     SleepUntil(u64),
+    /// Until another task wakes it, which may have happened already.
+    Block,
     Exit,
+}
+
+/// What a program sees of the world, and what it does to other tasks.
+#[derive(Debug, Default)]
+pub struct Context {
+    pub now_ns: u64,
+    /// Tasks to wake, and whether the waker is about to sleep (WF_SYNC).
+    pub(crate) wakes: Vec<(usize, bool)>,
+}
+
+impl Context {
+    /// Wakes task `id`; `sync`: its waker is about to sleep.
+    pub fn wake(&mut self, id: usize, sync: bool) {
+        self.wakes.push((id, sync));
+    }
 }
 
 /// What a task does: asked for the next step when the last one is done.
 pub trait Program {
-    fn next(&mut self, now_ns: u64) -> Step;
+    fn next(&mut self, context: &mut Context) -> Step;
 }
 
 /// What is asked for when a task is made.
 pub struct TaskSpec {
+    pub name: String,
     pub program: Box<dyn Program>,
     /// As the kernel's `scx.weight`: 100 = nice 0, 1..=10,000.
     pub weight: u32,
     /// Where it may run.
     pub allowed: CpuMask,
+    /// Weight of its cgroup: 100 = default; `None`: in the root.
+    pub cgroup_weight: Option<u32>,
+    /// Which CPU's interrupt wakes it; `None`: the timer where it last ran.
+    pub irq_cpu: Option<usize>,
+    /// It shares data with all others that do.
+    pub shares_data: bool,
+}
+
+impl TaskSpec {
+    /// A plain one: of nice 0, and allowed everywhere that `allowed` says.
+    pub fn new(program: Box<dyn Program>, allowed: CpuMask) -> Self {
+        TaskSpec {
+            name: String::new(),
+            program,
+            weight: 100,
+            allowed,
+            cgroup_weight: None,
+            irq_cpu: None,
+            shares_data: false,
+        }
+    }
 }
 
 /// Where a task is.
@@ -44,16 +83,27 @@ pub struct Task {
     c: Box<TaskStruct>,
     /// So does this, by `cpus_ptr`.
     allowed: Box<CpuMask>,
+    pub name: String,
     pub program: Box<dyn Program>,
     pub state: State,
+    /// It sleeps until another task wakes it.
+    pub(crate) blocked: bool,
+    /// Wakeups that came before it slept.
+    pub(crate) tokens: u32,
+    pub(crate) irq_cpu: Option<usize>,
+    pub(crate) shares_data: bool,
+    /// Where it last ran.
+    pub(crate) last_cpu: Option<usize>,
     /// Since when it has been queued (ns).
     pub queued_since_ns: u64,
     /// The longest that it ever was (ns).
     pub longest_wait_ns: u64,
     /// Time on a CPU (ns).
     pub ran_ns: u64,
-    /// Work left of the step (ns x 1024, at capacity 1).
+    /// Work done in all, and left of the step (ns x 1024, at capacity 1).
+    pub work_done: u64,
     pub work_left: u64,
+    pub migrations: u64,
 }
 
 impl Task {
@@ -70,17 +120,23 @@ impl Task {
             migration_disabled: 0,
             pad: 0,
         });
-        let program = spec.program;
-        let state = State::Asleep;
         Task {
             c,
             allowed,
-            program,
-            state,
+            name: spec.name,
+            program: spec.program,
+            state: State::Asleep,
+            blocked: false,
+            tokens: 0,
+            irq_cpu: spec.irq_cpu,
+            shares_data: spec.shares_data,
+            last_cpu: None,
             queued_since_ns: 0,
             longest_wait_ns: 0,
             ran_ns: 0,
+            work_done: 0,
             work_left: 0,
+            migrations: 0,
         }
     }
 

@@ -161,6 +161,7 @@ void scx_bpf_dsq_insert_vtime(struct task_struct *p, u64 id, u64 slice_ns, u64 v
 struct task_struct *__COMPAT_scx_bpf_dsq_peek(u64 id);
 void scx_bpf_kick_cpu(s32 cpu, u64 flags);
 void scx_bpf_task_set_slice(struct task_struct *p, u64 slice_ns);
+void scx_bpf_cpuperf_set(s32 cpu, u32 perf);
 u32 scx_bpf_cpuperf_cur(s32 cpu);
 void sim_error(const char *format);
 #define scx_bpf_error(format, args...) sim_error(format)

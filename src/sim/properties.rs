@@ -1,12 +1,15 @@
 //! What must hold on any machine, under any load, at any moment: the scheduler's
 //! own C code, driven by random ones in the simulator.
 
-use powerpack_sim::{CpuMask, Kernel, Machine, Program, State, Step, TaskSpec};
+use powerpack_sim::{
+    Context, CpuMask, Kernel, Machine, Program, Scheduler, State, Step, System, TaskSpec,
+};
 use proptest::prelude::*;
 
+use super::system::{bytes_of, for_sim, rank};
 use crate::bpf::intf;
 use crate::policy::{Mode, Policy};
-use crate::sim::{bytes_of, for_sim, rank};
+use crate::topology::Ranks;
 
 const MS: u64 = 1_000_000;
 /// An idle CPU of the active set may leave a shared queue alone for so long: a
@@ -39,12 +42,12 @@ struct Runner {
 }
 
 impl Program for Runner {
-    fn next(&mut self, now_ns: u64) -> Step {
+    fn next(&mut self, context: &mut Context) -> Step {
         self.runs = !self.runs || self.load.sleep_ns == 0;
         if self.runs {
             Step::Run(self.load.run_ns)
         } else {
-            Step::SleepUntil(now_ns + self.load.sleep_ns)
+            Step::SleepUntil(context.now_ns + self.load.sleep_ns)
         }
     }
 }
@@ -55,8 +58,10 @@ fn machines() -> impl Strategy<Value = String> {
         let mut text = "name='any'\nabout=''\n[costs]\nhz=250\nswitch_us=2\nwake_us=5\n".to_owned();
         for (package, (cores, threads, capacity)) in llcs.into_iter().enumerate() {
             text += &format!(
-                "[[llc]]\npackage={package}\ncores={cores}\nthreads={threads}\n\
-                 capacity={capacity}\nsmt_share_pct=60\n"
+                "[core.of{package}]\nthreads={threads}\ncapacity={capacity}\n\
+                 smt_speed_pct={:?}\n[[llc]]\ncore='of{package}'\npackage={package}\n\
+                 cores={cores}\n",
+                &[100, 60][..threads]
             );
         }
         text
@@ -93,7 +98,7 @@ fn leaves_alone(kernel: &Kernel, order: &[usize], llcs: usize) -> bool {
     let own = |&cpu: &usize| kernel.waiting_on(cpu) + kernel.waiting_in(CPU_QUEUE_BASE + cpu) > 0;
     let shared = (0..llcs).any(|llc| kernel.waiting_in(llc) > 0);
     order.iter().filter(idle).any(own)
-        || shared && order[..kernel.nr_active()].iter().any(|cpu| kernel.is_idle(*cpu))
+        || shared && order[..kernel.nr_active().unwrap()].iter().any(|cpu| kernel.is_idle(*cpu))
 }
 
 /// Takes a CPU offline, or brings it back.
@@ -105,18 +110,22 @@ fn plug(kernel: &mut Kernel, cpu: usize) {
     }
 }
 
+fn boot(machine: &Machine, ranks: &Ranks, mode: Mode) -> Kernel {
+    let policy = bytes_of(Policy::new(mode, None, ranks).unwrap().to_bpf(ranks));
+    let scheduler = Scheduler::Powerpack(for_sim(ranks), policy);
+    Kernel::boot(machine, &System { scheduler, governor: None })
+}
+
 fn drive(machine: &str, loads: &[Load], switches: &[u64], plugs: &[(u64, usize)]) {
     let machine = Machine::parse(machine).unwrap();
     let ranks = rank(&machine).unwrap();
     let policy = |mode| bytes_of(Policy::new(mode, None, &ranks).unwrap().to_bpf(&ranks));
     let order: Vec<usize> = ranks.cpus().iter().map(|cpu| cpu.cpu).collect();
-    let mut kernel = Kernel::boot(&machine, &for_sim(&ranks), &policy(Mode::Packing));
+    let mut kernel = boot(&machine, &ranks, Mode::Packing);
     for load in loads {
-        let task = TaskSpec {
-            program: Box::new(Runner { load: load.clone(), runs: false }),
-            weight: load.weight,
-            allowed: allowed(load.cpus, order.len()),
-        };
+        let program = Box::new(Runner { load: load.clone(), runs: false });
+        let allowed = allowed(load.cpus, order.len());
+        let task = TaskSpec { weight: load.weight, ..TaskSpec::new(program, allowed) };
         kernel.spawn(task, 0);
     }
     let mut modes = [Mode::Spread, Mode::Packing].into_iter().cycle();
@@ -190,7 +199,7 @@ fn describe(kernel: &Kernel, order: &[usize], llcs: usize) -> String {
     });
     let shared: Vec<usize> = (0..llcs).map(|llc| kernel.waiting_in(llc)).collect();
     let cpus: Vec<String> = cpus.collect();
-    format!("{} active of {}; shared {shared:?}", kernel.nr_active(), cpus.join(", "))
+    format!("{} active of {}; shared {shared:?}", kernel.nr_active().unwrap(), cpus.join(", "))
 }
 
 const ONE_CPU: &str =
@@ -200,13 +209,11 @@ const ONE_CPU: &str =
 /// one begins at each of `begins_ms`, and all end at `end_ms`.
 fn hogs(machine: &Machine, cpus: usize, begins_ms: &[u64], end_ms: u64) -> Vec<u64> {
     let ranks = rank(machine).unwrap();
-    let policy = bytes_of(Policy::new(Mode::Packing, None, &ranks).unwrap().to_bpf(&ranks));
-    let mut kernel = Kernel::boot(machine, &for_sim(&ranks), &policy);
+    let mut kernel = boot(machine, &ranks, Mode::Packing);
     for begin_ms in begins_ms {
         let load = Load { run_ns: MS, sleep_ns: 0, weight: WEIGHT_DEFAULT, cpus: 0 };
         let program = Box::new(Runner { load, runs: false });
-        let task = TaskSpec { program, weight: WEIGHT_DEFAULT, allowed: CpuMask::of(0..cpus) };
-        kernel.spawn(task, begin_ms * MS);
+        kernel.spawn(TaskSpec::new(program, CpuMask::of(0..cpus)), begin_ms * MS);
     }
     kernel.run_until(end_ms * MS);
     kernel.tasks.iter().map(|task| task.ran_ns / MS).collect()

@@ -3,7 +3,7 @@
 
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
-use crate::ffi::powerpack_ops;
+use super::ffi::powerpack_ops;
 
 /// `struct sim_ranked_cpu` of native/scheduler.c.
 #[repr(C)]
@@ -66,7 +66,7 @@ impl Native {
     }
 
     /// The ops that the scheduler defines.
-    pub fn ops(&self) -> &'static crate::ffi::Ops {
+    pub fn ops(&self) -> &'static super::ffi::Ops {
         // SAFETY: never written.
         unsafe { &powerpack_ops }
     }

@@ -6,8 +6,9 @@ use std::cell::RefCell;
 use std::ffi::{CStr, c_char};
 use std::ptr;
 
-use crate::dsq::Dsq;
-use crate::ffi::{CpuMask, DSQ_GLOBAL, DSQ_LOCAL_ON, MAX_CPUS, TaskPtr};
+use super::dsq::Dsq;
+use super::ffi::{CpuMask, DSQ_GLOBAL, DSQ_LOCAL_ON, MAX_CPUS, TaskPtr};
+use crate::power::FULL;
 
 /// Where the scheduler wants the task that it was asked about.
 #[derive(Clone, Copy, Debug)]
@@ -33,6 +34,10 @@ pub struct Shared {
     pub running: Vec<TaskPtr>,
     /// By CPU: frequency over the highest, 0..=1024.
     pub freq: Vec<u32>,
+    /// By CPU: the performance that the scheduler wishes it to have, 0..=1024.
+    pub wish: Vec<u32>,
+    /// CPUs whose wish has just been set.
+    pub wished: Vec<usize>,
     pub insertion: Option<Insertion>,
     /// CPU and flags.
     pub kicks: Vec<(usize, u64)>,
@@ -196,6 +201,18 @@ extern "C" fn scx_bpf_task_set_slice(task: TaskPtr, slice_ns: u64) {
 #[unsafe(no_mangle)]
 extern "C" fn scx_bpf_cpuperf_cur(cpu: i32) -> u32 {
     shared(|s| s.freq[cpu as usize])
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn scx_bpf_cpuperf_set(cpu: i32, wish: u32) {
+    shared(|s| {
+        if wish > FULL as u32 {
+            s.error.get_or_insert(format!("wished performance {wish} for CPU {cpu}"));
+            return;
+        }
+        s.wish[cpu as usize] = wish;
+        s.wished.push(cpu as usize);
+    });
 }
 
 #[unsafe(no_mangle)]

@@ -3,20 +3,16 @@
 
 use std::ptr;
 
-use crate::event::Event;
-use crate::ffi::{ENQ_LAST, TASK_QUEUED};
+use super::ffi::{ENQ_LAST, TASK_QUEUED};
+use super::kfuncs::{may_run, shared};
 use crate::kernel::Kernel;
-use crate::kfuncs::{may_run, shared};
-use crate::task::State;
 
 /// The slice that the kernel gives who has none (SCX_SLICE_DFL).
 const SLICE_DEFAULT_NS: u64 = 20_000_000;
 
 impl Kernel {
     /// __schedule(): balance_one(), pick_task_scx(), put_prev_set_next_task().
-    pub(crate) fn schedule(&mut self, cpu: usize) {
-        self.cpus[cpu].schedule_pending = false;
-        self.account(cpu);
+    pub(crate) fn ext_schedule(&mut self, cpu: usize) {
         let prev = self.cpus[cpu].running;
         if self.keeps(cpu, prev) {
             return;
@@ -65,7 +61,7 @@ impl Kernel {
             return;
         }
         self.op(cpu, |ops| (ops.stopping)(task, true));
-        self.enqueue(id, cpu, if last { ENQ_LAST } else { 0 });
+        self.ext_enqueue(id, cpu, if last { ENQ_LAST } else { 0 });
     }
 
     /// What `cpu` ran, if anything, which stops at once.
@@ -80,31 +76,17 @@ impl Kernel {
 
     /// set_next_task_scx(), or idle.
     fn set_next(&mut self, cpu: usize, was_idle: bool, next: Option<usize>) {
-        self.change_running(cpu, next);
-        self.cpus[cpu].stint += 1;
-        let now_ns = self.now_ns;
         let ptr = next.map_or(ptr::null_mut(), |id| self.tasks[id].ptr());
         shared(|s| s.running[cpu] = ptr);
+        self.switch_to(cpu, next);
         if was_idle != next.is_none() {
             self.op(cpu, |ops| (ops.update_idle)(cpu as i32, next.is_none()));
         }
         let Some(id) = next else { return };
-        let state = &mut self.cpus[cpu];
-        state.switches += 1;
-        state.accounted_ns = now_ns;
-        let stint = state.stint;
-        let task = &mut self.tasks[id];
-        task.longest_wait_ns = task.longest_wait_ns.max(now_ns - task.queued_since_ns);
-        task.state = State::Running;
-        task.c_mut().cpu = cpu as i32;
         if self.tasks[id].c().scx.slice_ns == 0 {
             self.tasks[id].c_mut().scx.slice_ns = SLICE_DEFAULT_NS;
         }
-        // The switch is time on the CPU in which no work is done.
-        self.tasks[id].work_left += self.costs.switch_ns * self.speed(cpu);
         self.op(cpu, |ops| (ops.running)(ptr));
         self.expect_done(cpu, id);
-        let tick_ns = self.costs.tick_ns;
-        self.events.at((now_ns / tick_ns + 1) * tick_ns, Event::Tick(cpu, stint));
     }
 }

@@ -1,8 +1,8 @@
 //! CPUs that go and come.
 
-use crate::ffi::CpuMask;
-use crate::kernel::Kernel;
-use crate::kfuncs::shared;
+use super::ffi::CpuMask;
+use super::kfuncs::shared;
+use crate::kernel::{Class, Kernel};
 
 impl Kernel {
     /// Takes `cpu` offline: the scheduler is told, then the kernel moves what is
@@ -19,7 +19,7 @@ impl Kernel {
         for task in leaving {
             let to = self.fallback(task);
             self.tasks[task].c_mut().cpu = to as i32;
-            self.enqueue(task, to, 0);
+            self.ext_enqueue(task, to, 0);
         }
         self.caller_sleeps();
     }
@@ -40,28 +40,13 @@ impl Kernel {
         self.resched(caller);
     }
 
-    pub(crate) fn first_online(&self) -> usize {
-        self.cpus.iter().position(|cpu| cpu.online).expect("a CPU is online")
-    }
-
-    /// select_fallback_rq(): an online CPU where the task may run; if there is
-    /// none it may run everywhere from now on.
-    pub(crate) fn fallback(&mut self, task: usize) -> usize {
-        let may = |kernel: &Self, cpu: usize| {
-            kernel.cpus[cpu].online && kernel.tasks[task].may_run_on(cpu)
-        };
-        if let Some(cpu) = (0..self.cpus.len()).find(|&cpu| may(self, cpu)) {
-            return cpu;
-        }
-        let everywhere = CpuMask::of(0..self.cpus.len());
-        self.set_allowed(task, everywhere);
-        self.first_online()
-    }
-
     /// Changes where a task may run; it moves when it is next placed.
-    fn set_allowed(&mut self, task: usize, allowed: CpuMask) {
+    pub fn set_allowed(&mut self, task: usize, allowed: CpuMask) {
         let here = self.first_online();
         let (ptr, mask) = self.tasks[task].allow(allowed);
+        if let Class::Fair(_) = self.class {
+            return;
+        }
         self.op(here, |ops| (ops.set_cpumask)(ptr, mask));
     }
 }

@@ -97,6 +97,7 @@ pub struct Ops {
 pub const ENQ_WAKEUP: u64 = 1;
 pub const ENQ_LAST: u64 = 1 << 41;
 pub const KICK_PREEMPT: u64 = 2;
+pub const WAKE_SYNC: u64 = 16;
 pub const DSQ_GLOBAL: u64 = 1 << 63 | 1;
 pub const DSQ_LOCAL_ON: u64 = 3 << 62;
 pub const TASK_QUEUED: u32 = 1;

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::ffi::TaskPtr;
+use super::ffi::TaskPtr;
 
 /// A place in a queue: virtual time (0 in a FIFO), then the order of insertion.
 /// Virtual times are compared as the kernel does, signed.

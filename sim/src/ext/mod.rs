@@ -1,0 +1,224 @@
+//! Our scheduler under sched_ext: its ops are called when and as
+//! kernel/sched/ext.c does.
+
+mod cgroup;
+mod dsq;
+mod ffi;
+mod hotplug;
+mod kfuncs;
+mod native;
+mod schedule;
+
+pub use ffi::{CpuMask, MAX_CPUS, SchedExtEntity, TaskPtr, TaskStruct};
+pub use native::{PolicyBytes, RankedCpu};
+
+use crate::kernel::{Class, Kernel};
+use crate::power::FULL;
+use crate::task::State;
+use cgroup::Cgroups;
+use dsq::Dsq;
+use ffi::{DSQ_GLOBAL, DSQ_LOCAL_ON, ENQ_WAKEUP, KICK_PREEMPT, Ops, TASK_QUEUED, WAKE_SYNC};
+use kfuncs::{Shared, may_run, shared};
+use native::Native;
+
+/// A scheduler is loaded some time after the machine has booted.
+const BOOTED_NS: u64 = 10_000_000_000;
+
+/// The scheduler, loaded.
+pub(crate) struct Ext {
+    native: Native,
+    ops: &'static Ops,
+    cgroups: Cgroups,
+}
+
+/// The performance that the scheduler wishes `cpu` to have, 0..=1024 of the
+/// fastest one's highest: all of it until it says otherwise.
+pub(crate) fn wish(cpu: usize) -> u32 {
+    shared(|s| s.wish[cpu])
+}
+
+impl Ext {
+    pub fn load(ranked: &[RankedCpu], policy: &PolicyBytes) -> Self {
+        let native = Native::load(ranked, policy);
+        Ext { ops: native.ops(), native, cgroups: Cgroups::default() }
+    }
+
+    pub fn nr_active(&self) -> usize {
+        self.native.nr_active()
+    }
+}
+
+impl Class {
+    fn ext(&mut self) -> &mut Ext {
+        match self {
+            Class::Ext(ext) => ext,
+            Class::Fair(_) => panic!("another class schedules"),
+        }
+    }
+
+    /// The kernel tells the scheduler when it asks.
+    pub(crate) fn freq_changed(&self, cpu: usize, freq: u32) {
+        if let Class::Ext(_) = self {
+            shared(|s| s.freq[cpu] = freq);
+        }
+    }
+}
+
+/// What a simulation's checks look at.
+impl Kernel {
+    /// How many tasks wait in a queue of the scheduler's own.
+    pub fn waiting_in(&self, dsq: usize) -> usize {
+        shared(|s| s.user.get(dsq).and_then(Option::as_ref).map_or(0, Dsq::len))
+    }
+
+    /// How many tasks wait in the local queue of `cpu`.
+    pub fn waiting_on(&self, cpu: usize) -> usize {
+        shared(|s| s.local[cpu].len())
+    }
+
+    /// How many tasks wait in queues, wherever.
+    pub fn waiting(&self) -> usize {
+        shared(|s| {
+            let user = s.user.iter().flatten().map(Dsq::len).sum::<usize>();
+            user + s.global.len() + s.local.iter().map(Dsq::len).sum::<usize>()
+        })
+    }
+}
+
+impl Kernel {
+    pub(crate) fn ext_boot(&mut self) {
+        let nr = self.cpus.len();
+        let freq = (0..nr).map(|cpu| self.power.freq(cpu) as u32).collect();
+        shared(|s| {
+            *s = Shared {
+                local: (0..nr).map(|_| Dsq::default()).collect(),
+                running: vec![std::ptr::null_mut(); nr],
+                freq,
+                wish: vec![FULL as u32; nr],
+                ..Shared::default()
+            }
+        });
+        self.op(0, |ops| (ops.init)());
+    }
+
+    /// Puts `policy` in force, as the agent does from `cpu`.
+    pub fn apply(&mut self, policy: &PolicyBytes, cpu: usize) {
+        self.set_here(cpu);
+        self.class.ext().native.apply(policy);
+        self.after_op();
+    }
+
+    fn set_here(&self, cpu: usize) {
+        let now_ns = BOOTED_NS + self.now_ns;
+        shared(|s| (s.now_ns, s.here) = (now_ns, cpu));
+    }
+
+    /// Calls an op on `cpu`, then does what it asked for.
+    fn op<T>(&mut self, cpu: usize, call: impl FnOnce(&Ops) -> T) -> T {
+        self.set_here(cpu);
+        let result = call(self.class.ext().ops);
+        self.after_op();
+        result
+    }
+
+    fn after_op(&mut self) {
+        let (kicks, wished, error) = shared(|s| {
+            (std::mem::take(&mut s.kicks), std::mem::take(&mut s.wished), s.error.take())
+        });
+        if let Some(error) = error {
+            panic!("the scheduler did what the kernel does not allow: {error}");
+        }
+        for (cpu, flags) in kicks {
+            if flags & KICK_PREEMPT != 0
+                && let Some(task) = self.cpus[cpu].running
+            {
+                self.account(cpu);
+                self.tasks[task].c_mut().scx.slice_ns = 0;
+            }
+            self.resched(cpu);
+        }
+        for cpu in wished {
+            self.util_changed(cpu);
+        }
+    }
+
+    pub(crate) fn ext_spawn(&mut self, id: usize, cgroup_weight: Option<u32>) {
+        let cgroup = self.cgroup_of(cgroup_weight);
+        let task = &mut self.tasks[id];
+        task.c_mut().cgroup = cgroup;
+        let task = task.ptr();
+        self.op(0, |ops| (ops.init_task)(task, std::ptr::null_mut()));
+        self.op(0, |ops| (ops.enable)(task));
+    }
+
+    /// select_task_rq_scx(), then enqueue_task_scx().
+    pub(crate) fn ext_wake(&mut self, id: usize, here: usize, sync: bool) {
+        let task = &mut self.tasks[id];
+        let (ptr, prev) = (task.ptr(), task.cpu());
+        let mut cpu = prev;
+        if self.tasks[id].c().nr_cpus_allowed > 1 {
+            let flags = if sync { WAKE_SYNC } else { 0 };
+            cpu = self.op(here, |ops| (ops.select_cpu)(ptr, prev as i32, flags)) as usize;
+        }
+        assert!(
+            self.tasks[id].may_run_on(cpu),
+            "ops.select_cpu chose CPU {cpu}, where task {id} may not run"
+        );
+        if !self.cpus[cpu].online {
+            cpu = self.fallback(id);
+        }
+        let task = &mut self.tasks[id];
+        task.c_mut().cpu = cpu as i32;
+        task.c_mut().scx.flags |= TASK_QUEUED;
+        self.ext_enqueue(id, here, ENQ_WAKEUP);
+        // wakeup_preempt(): anything goes before the idle task.
+        let cpu = self.tasks[id].cpu();
+        if self.cpus[cpu].running.is_none() {
+            self.resched(cpu);
+        }
+    }
+
+    /// Where ops.select_cpu put it, or ops.enqueue does.
+    fn ext_enqueue(&mut self, id: usize, here: usize, flags: u64) {
+        let task = &mut self.tasks[id];
+        task.state = State::Queued;
+        task.queued_since_ns = self.now_ns;
+        let ptr = task.ptr();
+        if shared(|s| s.insertion.is_none()) {
+            self.op(here, |ops| (ops.enqueue)(ptr, flags));
+        }
+        let Some(insertion) = shared(|s| s.insertion.take()) else {
+            panic!("ops.enqueue put task {id} nowhere");
+        };
+        assert!(insertion.task == ptr, "another task than the one asked about was inserted");
+        if insertion.dsq != DSQ_GLOBAL && insertion.dsq & DSQ_LOCAL_ON == DSQ_LOCAL_ON {
+            let cpu = (insertion.dsq & !DSQ_LOCAL_ON) as usize;
+            assert!(may_run(ptr, cpu), "task {id} was put on CPU {cpu}, where it may not run");
+            assert!(self.cpus[cpu].online, "task {id} was put on CPU {cpu}, which is offline");
+        }
+        let local = shared(|s| s.insert(insertion));
+        if let Some(cpu) = local
+            && self.cpus[cpu].running.is_none()
+        {
+            self.resched(cpu);
+        }
+    }
+
+    pub(crate) fn ext_tick(&mut self, cpu: usize, id: usize) {
+        let task = self.tasks[id].ptr();
+        self.op(cpu, |ops| (ops.tick)(task));
+        if self.tasks[id].c().scx.slice_ns == 0 {
+            self.resched(cpu);
+        }
+    }
+
+    /// dequeue_task_scx().
+    pub(crate) fn ext_sleeps(&mut self, cpu: usize, id: usize) {
+        let task = self.tasks[id].ptr();
+        self.op(cpu, |ops| (ops.stopping)(task, false));
+        self.tasks[id].c_mut().scx.flags &= !TASK_QUEUED;
+        if self.tasks[id].state == State::Dead {
+            self.op(cpu, |ops| (ops.disable)(task));
+        }
+    }
+}

@@ -1,0 +1,80 @@
+//! The earlier systems by their names.
+
+use anyhow::{Error, bail};
+
+use super::Balancer;
+use super::baseline::Spread;
+use super::pas::PowerAware;
+use super::pst::{Buddies, Full};
+use super::sched_mc::SchedMc;
+use crate::machine::Machine;
+
+/// One of the earlier systems.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Comparator {
+    /// Linux 3.9.
+    Baseline,
+    /// Runnable-load balance v4.
+    RunnableLoad,
+    /// Power-aware scheduling v7: its modes, and powersaving by capacity.
+    PasPerformance,
+    PasBalance,
+    PasPowersaving,
+    PasCapacity,
+    /// Packing small tasks.
+    PstV3,
+    PstV4,
+    /// sched_mc_power_savings, 0 to 5.
+    SchedMc(u8),
+}
+
+impl Comparator {
+    /// All of them, by the names in which they are asked for.
+    pub const ALL: [(&str, Comparator); 14] = [
+        ("3.9", Comparator::Baseline),
+        ("rlb-v4", Comparator::RunnableLoad),
+        ("pas-v7-performance", Comparator::PasPerformance),
+        ("pas-v7-balance", Comparator::PasBalance),
+        ("pas-v7", Comparator::PasPowersaving),
+        ("pas-v7-capacity", Comparator::PasCapacity),
+        ("pst-v3", Comparator::PstV3),
+        ("pst-v4", Comparator::PstV4),
+        ("sched_mc=0", Comparator::SchedMc(0)),
+        ("sched_mc=1", Comparator::SchedMc(1)),
+        ("sched_mc=2", Comparator::SchedMc(2)),
+        ("sched_mc=3", Comparator::SchedMc(3)),
+        ("sched_mc=4", Comparator::SchedMc(4)),
+        ("sched_mc=5", Comparator::SchedMc(5)),
+    ];
+
+    pub(crate) fn balancer(self, _machine: &Machine) -> Box<dyn Balancer> {
+        let spread = Spread { runnable: self == Comparator::RunnableLoad };
+        match self {
+            Comparator::Baseline | Comparator::RunnableLoad | Comparator::PasPerformance => {
+                Box::new(spread)
+            }
+            Comparator::PasPowersaving => Box::new(PowerAware { spread, capacity: false }),
+            Comparator::PasBalance | Comparator::PasCapacity => {
+                Box::new(PowerAware { spread, capacity: true })
+            }
+            Comparator::PstV3 => Box::new(Buddies { spread }),
+            Comparator::PstV4 => Box::new(Full { spread }),
+            Comparator::SchedMc(level) => Box::new(SchedMc { spread, level: level.into() }),
+        }
+    }
+}
+
+impl std::str::FromStr for Comparator {
+    type Err = Error;
+
+    /// Fails with a sentence that lists them.
+    fn from_str(text: &str) -> Result<Self, Error> {
+        match Self::ALL.iter().find(|(name, _)| *name == text) {
+            Some((_, comparator)) => Ok(*comparator),
+            None => bail!(
+                "unknown scheduler '{text}': choose one of {}",
+                Self::ALL.map(|(name, _)| name).join(", ")
+            ),
+        }
+    }
+}

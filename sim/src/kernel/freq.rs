@@ -1,0 +1,99 @@
+//! When frequency governors are asked, and what they are told.
+
+use crate::event::Event;
+use crate::kernel::{Class, Kernel};
+use crate::power::{FULL, Governor};
+
+impl Kernel {
+    /// The utilization of `cpu` has changed: cpufreq_update_util().
+    pub(crate) fn util_changed(&mut self, cpu: usize) {
+        let nr = self.power.domain_of(cpu);
+        let domain = &self.power.domains[nr];
+        let follows = matches!(domain.governor, Governor::Schedutil | Governor::SchedutilRaw);
+        if !follows || !domain.scales() || !domain.state.may_change(self.now_ns) {
+            return;
+        }
+        let utils = domain.cpus.iter().map(|&cpu| self.util_of(cpu, domain.governor));
+        let util = utils.fold(0.0, f64::max);
+        self.change_freq(nr, |domain, now_ns| domain.follow(util, now_ns));
+    }
+
+    /// What schedutil takes a CPU's utilization to be, 0..=1 of its capacity. Of
+    /// sched_ext it hears the wish (scx_bpf_cpuperf_set()), and nothing else.
+    fn util_of(&self, cpu: usize, governor: Governor) -> f64 {
+        let state = &self.cpus[cpu];
+        if let Class::Ext(_) = self.class {
+            return f64::from(crate::ext::wish(cpu)) / state.place.capacity as f64;
+        }
+        let running = state.running.is_some();
+        let input = |full: f64| if running { full } else { 0.0 };
+        if governor == Governor::SchedutilRaw {
+            return state.util_raw.at(self.now_ns, input(1.0));
+        }
+        state.util.at(self.now_ns, input(self.power.freq(cpu) as f64 / FULL as f64))
+    }
+
+    /// A CPU has become busy: those that look from time to time, and not while all
+    /// is idle, do now what they have put off.
+    pub(crate) fn arm_look(&mut self, cpu: usize) {
+        let nr = self.power.domain_of(cpu);
+        let domain = &mut self.power.domains[nr];
+        let Some(period_ns) = domain.governor.period_ns() else { return };
+        if domain.state.armed || !domain.scales() {
+            return;
+        }
+        domain.state.armed = true;
+        let due_ns = domain.state.looked_ns + period_ns;
+        self.events.at(due_ns.max(self.now_ns), Event::Look(nr));
+    }
+
+    pub(crate) fn look(&mut self, nr: usize) {
+        let cpus = self.power.domains[nr].cpus.clone();
+        for &cpu in &cpus {
+            self.account(cpu);
+        }
+        let busy_ns: Vec<u64> = cpus.iter().map(|&cpu| self.cpus[cpu].non_idle_ns).collect();
+        let now_ns = self.now_ns;
+        let state = &mut self.power.domains[nr].state;
+        let passed = now_ns.saturating_sub(state.looked_ns).max(1) as f64;
+        let before = std::mem::replace(&mut state.busy_ns, busy_ns.clone());
+        let busiest = busy_ns
+            .iter()
+            .enumerate()
+            .map(|(nth, busy)| busy - before.get(nth).copied().unwrap_or(0))
+            .max()
+            .unwrap_or(0);
+        state.looked_ns = now_ns;
+        state.armed = false;
+        self.change_freq(nr, |domain, now_ns| domain.look(busiest as f64 / passed, now_ns));
+        if let Some(&cpu) = cpus.iter().find(|&&cpu| self.cpus[cpu].running.is_some()) {
+            self.arm_look(cpu);
+        }
+    }
+
+    /// Lets a domain choose; what runs there goes on at the new speed.
+    fn change_freq(
+        &mut self,
+        nr: usize,
+        choose: impl FnOnce(&mut crate::power::Domain, u64) -> bool,
+    ) {
+        for nth in 0..self.power.domains[nr].cpus.len() {
+            self.account(self.power.domains[nr].cpus[nth]);
+        }
+        if !choose(&mut self.power.domains[nr], self.now_ns) {
+            return;
+        }
+        self.power.freq_changed(nr, self.now_ns);
+        for nth in 0..self.power.domains[nr].cpus.len() {
+            let cpu = self.power.domains[nr].cpus[nth];
+            self.class.freq_changed(cpu, self.power.freq(cpu) as u32);
+            if let Some(task) = self.cpus[cpu].running {
+                self.expect_done(cpu, task);
+            }
+        }
+        if let Some(trace) = &mut self.trace {
+            let domain = &self.power.domains[nr];
+            trace.frequency(self.now_ns, domain.cpus[0], domain.mhz().unwrap_or(0));
+        }
+    }
+}

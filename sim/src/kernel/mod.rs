@@ -1,0 +1,196 @@
+//! The simulated kernel: CPUs, tasks and time. What a scheduler decides is in
+//! ext/ (ours, under sched_ext) and fair/ (the earlier systems, under a model of
+//! CFS). docs/simulator.md lists where it does less than a kernel.
+
+mod freq;
+mod life;
+mod pace;
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+use crate::cpu::{Costs, Cpu, cpus_of};
+use crate::event::{Event, Events};
+use crate::ext::{CpuMask, Ext, PolicyBytes, RankedCpu};
+use crate::fair::{Comparator, Fair};
+use crate::machine::Machine;
+use crate::power::{Governor, Power};
+use crate::task::{Task, TaskSpec};
+use crate::trace::Trace;
+
+/// Who schedules.
+#[derive(Clone, Debug)]
+pub enum Scheduler {
+    /// Ours: the CPUs in the order in which they are filled, and the policy.
+    Powerpack(Vec<RankedCpu>, PolicyBytes),
+    /// One of the earlier systems.
+    Comparator(Comparator),
+}
+
+/// Who schedules, and who chooses frequencies.
+#[derive(Clone, Debug)]
+pub struct System {
+    pub scheduler: Scheduler,
+    /// `None`: the machine's own.
+    pub governor: Option<Governor>,
+}
+
+/// The state of who schedules.
+pub(crate) enum Class {
+    Ext(Ext),
+    Fair(Box<Fair>),
+}
+
+/// A machine that runs.
+pub struct Kernel {
+    pub(crate) now_ns: u64,
+    pub cpus: Vec<Cpu>,
+    pub tasks: Vec<Task>,
+    pub(crate) events: Events,
+    pub(crate) costs: Costs,
+    pub(crate) class: Class,
+    pub power: Power,
+    machine: Machine,
+    /// By CPU: when its timers are due (ns).
+    timers: Vec<BinaryHeap<Reverse<u64>>>,
+    /// By package: how many run that share data.
+    sharing: Vec<usize>,
+    pub(crate) trace: Option<Trace>,
+    /// Events that have happened.
+    pub events_done: u64,
+}
+
+impl Kernel {
+    /// Loads the scheduler on a machine that does nothing.
+    pub fn boot(machine: &Machine, system: &System) -> Self {
+        let cpus = cpus_of(machine);
+        let governor = system.governor.unwrap_or(machine.governor);
+        let packages = cpus.iter().map(|cpu| cpu.place.package).max().map_or(0, |last| last + 1);
+        let class = match &system.scheduler {
+            Scheduler::Powerpack(ranked, policy) => Class::Ext(Ext::load(ranked, policy)),
+            Scheduler::Comparator(which) => Class::Fair(Box::new(Fair::new(machine, *which))),
+        };
+        let mut kernel = Kernel {
+            now_ns: 0,
+            tasks: Vec::new(),
+            events: Events::default(),
+            costs: machine.costs(),
+            class,
+            power: Power::new(machine, governor),
+            machine: machine.clone(),
+            timers: vec![BinaryHeap::new(); cpus.len()],
+            sharing: vec![0; packages],
+            trace: None,
+            events_done: 0,
+            cpus,
+        };
+        if matches!(kernel.class, Class::Ext(_)) {
+            kernel.ext_boot();
+        }
+        kernel
+    }
+
+    /// Records what happens from now on.
+    pub fn record(&mut self) {
+        self.trace = Some(Trace::new(&self.cpus));
+    }
+
+    /// What has been recorded.
+    pub fn recorded(&mut self) -> Option<Trace> {
+        self.trace.take()
+    }
+
+    /// Time since the simulation began.
+    pub fn now_ns(&self) -> u64 {
+        self.now_ns
+    }
+
+    /// How many ranks are active; `None` if it is not our scheduler.
+    pub fn nr_active(&self) -> Option<usize> {
+        match &self.class {
+            Class::Ext(ext) => Some(ext.nr_active()),
+            Class::Fair(_) => None,
+        }
+    }
+
+    /// Whether `cpu` runs a task.
+    pub fn is_running(&self, cpu: usize) -> bool {
+        self.cpus[cpu].running.is_some()
+    }
+
+    /// Whether `cpu` runs nothing and is not about to.
+    pub fn is_idle(&self, cpu: usize) -> bool {
+        let state = &self.cpus[cpu];
+        state.online && state.running.is_none() && !state.schedule_pending
+    }
+
+    /// Makes a task, which begins to run at `time_ns`; its number.
+    pub fn spawn(&mut self, spec: TaskSpec, time_ns: u64) -> usize {
+        let id = self.tasks.len();
+        let cgroup_weight = spec.cgroup_weight;
+        self.tasks.push(Task::new(id, spec));
+        match &mut self.class {
+            Class::Ext(_) => self.ext_spawn(id, cgroup_weight),
+            Class::Fair(fair) => fair.spawn(&self.tasks[id], cgroup_weight),
+        }
+        self.events.at(time_ns, Event::Wake(id));
+        id
+    }
+
+    /// Lets time pass until `until_ns`.
+    pub fn run_until(&mut self, until_ns: u64) {
+        while let Some((time, event)) = self.events.pop_until(until_ns) {
+            self.now_ns = time;
+            self.events_done += 1;
+            match event {
+                Event::Wake(task) => self.timer(task),
+                Event::Tick(cpu, stint) => self.tick(cpu, stint),
+                Event::Done(cpu, pace) => self.done(cpu, pace),
+                Event::Schedule(cpu) => self.schedule(cpu),
+                Event::Look(domain) => self.look(domain),
+                Event::IdleTick(cpu, stint) => self.idle_tick(cpu, stint),
+            }
+        }
+        self.now_ns = until_ns;
+        for cpu in 0..self.cpus.len() {
+            self.account(cpu);
+        }
+    }
+
+    /// `cpu` looks for what to run.
+    pub(crate) fn schedule(&mut self, cpu: usize) {
+        self.cpus[cpu].schedule_pending = false;
+        self.account(cpu);
+        match self.class {
+            Class::Ext(_) => self.ext_schedule(cpu),
+            Class::Fair(_) => self.fair_schedule(cpu),
+        }
+    }
+
+    pub(crate) fn first_online(&self) -> usize {
+        self.cpus.iter().position(|cpu| cpu.online).expect("a CPU is online")
+    }
+
+    /// select_fallback_rq(): an online CPU where the task may run; if there is
+    /// none it may run everywhere from now on.
+    pub(crate) fn fallback(&mut self, task: usize) -> usize {
+        let may = |kernel: &Self, cpu: usize| {
+            kernel.cpus[cpu].online && kernel.tasks[task].may_run_on(cpu)
+        };
+        if let Some(cpu) = (0..self.cpus.len()).find(|&cpu| may(self, cpu)) {
+            return cpu;
+        }
+        let everywhere = CpuMask::of(0..self.cpus.len());
+        self.set_allowed(task, everywhere);
+        self.first_online()
+    }
+}
+
+impl Class {
+    /// What runs on `cpu` has run for `ran_ns` more.
+    pub(crate) fn charge(&mut self, cpu: usize, ran_ns: u64) {
+        if let Class::Fair(fair) = self {
+            fair.charge(cpu, ran_ns);
+        }
+    }
+}

@@ -1,0 +1,73 @@
+//! A part of the machine that is awake or in an idle state as a whole: a core, an
+//! LLC, a package.
+
+use crate::machine::IdleState;
+
+/// A core, an LLC or a package.
+pub struct Unit {
+    /// Parts of it: threads, cores, LLCs; and how many of them are awake.
+    pub members: usize,
+    pub awake: usize,
+    /// While it is awake (mW).
+    pub active_mw: f64,
+    states: Vec<IdleState>,
+    state: Option<usize>,
+    power_mw: f64,
+    since_ns: u64,
+    /// mW times ns.
+    pub energy_pj: f64,
+    /// Awake, then its idle states.
+    pub residency_ns: Vec<u64>,
+}
+
+impl Unit {
+    pub fn new(states: Vec<IdleState>) -> Self {
+        Unit {
+            members: 0,
+            awake: 0,
+            active_mw: 0.0,
+            residency_ns: vec![0; states.len() + 1],
+            states,
+            state: None,
+            power_mw: 0.0,
+            since_ns: 0,
+            energy_pj: 0.0,
+        }
+    }
+
+    /// Accounts until `now_ns`; the energy used so far (pJ).
+    pub fn settle(&mut self, now_ns: u64) -> f64 {
+        let passed = now_ns.saturating_sub(self.since_ns);
+        self.energy_pj += self.power_mw * passed as f64;
+        self.residency_ns[self.state.map_or(0, |state| state + 1)] += passed;
+        self.since_ns = now_ns;
+        self.energy_pj
+    }
+
+    pub fn set_power(&mut self, power_mw: f64, now_ns: u64) {
+        self.settle(now_ns);
+        self.power_mw = power_mw;
+    }
+
+    /// One more part wakes: its exit latency (ns).
+    pub fn wake(&mut self, now_ns: u64) -> u64 {
+        self.awake += 1;
+        self.set_power(self.active_mw, now_ns);
+        let left = self.state.take().map(|state| self.states[state].exit_us);
+        left.map_or(0, |exit_us| (exit_us * 1e3) as u64)
+    }
+
+    /// All its parts sleep: it does in `state`, or stays as if awake.
+    pub fn sleep(&mut self, state: Option<usize>, now_ns: u64) {
+        self.settle(now_ns);
+        self.state = state.filter(|&state| state < self.states.len());
+        self.power_mw = self.state.map_or(self.active_mw, |state| self.states[state].mw);
+    }
+
+    /// The same, in the deepest state that is worth it for so long; `None`: no state.
+    pub fn sleep_for(&mut self, expected_ns: Option<u64>, now_ns: u64) {
+        let fits =
+            |ns: u64| self.states.iter().rposition(|state| state.residency_us * 1e3 <= ns as f64);
+        self.sleep(expected_ns.and_then(fits), now_ns);
+    }
+}

@@ -1,0 +1,212 @@
+//! Workloads as TOML files describe them.
+
+mod programs;
+mod shipped;
+mod spawn;
+
+use anyhow::{Context, Result, ensure};
+use serde::Deserialize;
+
+use crate::machine::find;
+pub use programs::{Record, SharedRecord};
+pub use shipped::SHIPPED;
+
+/// Tasks are there for so long before the clock starts, as in powerpack-load.
+pub const START_NS: u64 = 50_000_000;
+
+/// A workload.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Workload {
+    pub name: String,
+    pub about: String,
+    /// Tasks of a kind begin evenly apart within their period, else together.
+    #[serde(default)]
+    stagger: bool,
+    task: Vec<TaskKind>,
+}
+
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct TaskKind {
+    #[serde(default)]
+    name: Option<String>,
+    /// Tasks, pipelines or teams of this kind.
+    #[serde(default = "one")]
+    count: usize,
+    #[serde(default)]
+    nice: i32,
+    /// Where they may run, as the kernel lists CPUs: "0-3,8".
+    cpus: Option<String>,
+    /// `cpu.weight` of their cgroup.
+    cgroup_weight: Option<u32>,
+    /// They are woken by a device's interrupt on this CPU, not by their timer.
+    irq_cpu: Option<usize>,
+    /// They share data: slower when in several packages (the machine says how much).
+    #[serde(default)]
+    shares_data: bool,
+    /// Run lengths differ by as much (percent).
+    #[serde(default)]
+    jitter_pct: f64,
+    periodic: Option<RunPeriod>,
+    /// The same, but only for `on_ms` of every `on_ms + off_ms`.
+    bursts: Option<Bursts>,
+    /// Each stage hands its piece on to the next.
+    pipeline: Option<Pipeline>,
+    /// A leader wakes its workers and waits for all.
+    fork_join: Option<ForkJoin>,
+    /// Asks, and thinks before it asks again.
+    client: Option<ClientSpec>,
+    /// Computes without a pause.
+    #[serde(default)]
+    hog: bool,
+}
+
+#[derive(Clone, Copy, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct RunPeriod {
+    run_ms: f64,
+    period_ms: f64,
+}
+
+#[derive(Clone, Copy, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Bursts {
+    run_ms: f64,
+    period_ms: f64,
+    on_ms: f64,
+    off_ms: f64,
+}
+
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Pipeline {
+    /// By stage.
+    run_ms: Vec<f64>,
+    period_ms: f64,
+}
+
+#[derive(Clone, Copy, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct ForkJoin {
+    workers: usize,
+    /// Of each worker and of the leader.
+    run_ms: f64,
+    leader_ms: f64,
+    /// From one fork to the next; less than the work: at once.
+    period_ms: f64,
+}
+
+#[derive(Clone, Copy, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct ClientSpec {
+    run_ms: f64,
+    think_ms: f64,
+}
+
+fn one() -> usize {
+    1
+}
+
+impl Workload {
+    /// A shipped one by its name, else a file by its path.
+    pub fn find(name: &str) -> Result<Self> {
+        find(name, &SHIPPED, "workload")
+            .and_then(|text| Self::parse(&text).context(name.to_owned()))
+    }
+
+    /// Fails with a sentence about what is wrong in the file.
+    pub fn parse(text: &str) -> Result<Self> {
+        let workload: Workload = toml::from_str(text)?;
+        ensure!(!workload.task.is_empty(), "a workload has a [[task]]");
+        workload.task.iter().try_for_each(TaskKind::check)?;
+        Ok(workload)
+    }
+
+    /// One periodic task: `run_ms` of every `period_ms`, on the CPUs listed.
+    pub fn run_period(run_ms: f64, period_ms: f64, cpus: Option<&str>) -> Result<Self> {
+        let kind = TaskKind {
+            count: 1,
+            cpus: cpus.map(str::to_owned),
+            periodic: Some(RunPeriod { run_ms, period_ms }),
+            ..TaskKind::default()
+        };
+        kind.check()?;
+        let name = format!("{run_ms}/{period_ms}");
+        Ok(Workload { about: name.clone(), name, stagger: false, task: vec![kind] })
+    }
+
+    /// The names of its kinds of tasks.
+    pub fn kinds(&self) -> Vec<String> {
+        self.task.iter().map(TaskKind::label).collect()
+    }
+}
+
+impl TaskKind {
+    fn label(&self) -> String {
+        let kind = [
+            (self.periodic.is_some(), "periodic"),
+            (self.bursts.is_some(), "bursts"),
+            (self.pipeline.is_some(), "pipeline"),
+            (self.fork_join.is_some(), "fork-join"),
+            (self.client.is_some(), "client"),
+            (self.hog, "hog"),
+        ];
+        let kind = kind.iter().find(|(is, _)| *is).map_or("", |(_, name)| *name);
+        self.name.clone().unwrap_or_else(|| kind.to_owned())
+    }
+
+    fn check(&self) -> Result<()> {
+        let kinds = [
+            self.periodic.is_some(),
+            self.bursts.is_some(),
+            self.pipeline.is_some(),
+            self.fork_join.is_some(),
+            self.client.is_some(),
+            self.hog,
+        ];
+        ensure!(
+            kinds.into_iter().filter(|is| *is).count() == 1,
+            "a task is one of periodic, bursts, pipeline, fork_join, client, hog"
+        );
+        ensure!((-20..20).contains(&self.nice), "nice is -20..19, not {}", self.nice);
+        ensure!(
+            self.cgroup_weight.is_none_or(|weight| (1..=10_000).contains(&weight)),
+            "cgroup_weight is 1..10000"
+        );
+        ensure!((0.0..100.0).contains(&self.jitter_pct), "jitter_pct is 0..100");
+        ensure!(self.count > 0, "count is at least 1");
+        self.check_lengths()
+    }
+
+    fn check_lengths(&self) -> Result<()> {
+        let fits = |run_ms: f64, period_ms: f64| -> Result<()> {
+            ensure!(
+                run_ms > 0.0 && run_ms < period_ms && period_ms < 1e6,
+                "a periodic task runs for less than its period, and that is below 1000 s"
+            );
+            Ok(())
+        };
+        if let Some(spec) = self.periodic {
+            fits(spec.run_ms, spec.period_ms)?;
+        }
+        if let Some(spec) = self.bursts {
+            fits(spec.run_ms, spec.period_ms)?;
+            ensure!(spec.on_ms > 0.0 && spec.off_ms >= 0.0, "bursts are on for some time");
+        }
+        if let Some(spec) = &self.pipeline {
+            ensure!(!spec.run_ms.is_empty(), "a pipeline has a stage");
+            spec.run_ms.iter().try_for_each(|&run_ms| fits(run_ms, spec.period_ms))?;
+        }
+        if let Some(spec) = self.fork_join {
+            ensure!(
+                spec.run_ms > 0.0 && spec.leader_ms > 0.0 && spec.period_ms >= 0.0,
+                "work takes some time"
+            );
+        }
+        if let Some(spec) = self.client {
+            ensure!(spec.run_ms > 0.0 && spec.think_ms > 0.0, "clients run and think");
+        }
+        Ok(())
+    }
+}

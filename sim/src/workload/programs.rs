@@ -1,0 +1,305 @@
+//! What tasks of each kind do, and what is recorded of them.
+
+use std::cell::RefCell;
+use std::collections::VecDeque;
+use std::rc::Rc;
+
+use crate::task::{Context, Program, Step};
+
+/// What the tasks of one kind did since the clock started.
+#[derive(Clone, Debug, Default)]
+pub struct Record {
+    /// From the planned wake-up, or the request, to the end of the work (ns).
+    pub responses_ns: Vec<u64>,
+    /// Work that was not done at the next planned wake-up.
+    pub overruns: u64,
+    /// The task's own run time (ns), 0 if it has none.
+    pub run_ns: u64,
+}
+
+impl Record {
+    fn add(&mut self, response_ns: u64) {
+        self.responses_ns.push(response_ns);
+    }
+}
+
+/// Tasks of a kind share one.
+pub type SharedRecord = Rc<RefCell<Record>>;
+
+/// A thread's own set-up before it first sleeps; seen in a trace of powerpack-load
+/// in the test VM.
+const SET_UP_NS: u64 = 80_000;
+/// Those who compute without a pause do it in pieces.
+const PIECE_NS: u64 = 1_000_000_000;
+
+/// Lengths that differ at random, evenly around a mean.
+#[derive(Clone, Debug)]
+pub struct Jitter {
+    random: fastrand::Rng,
+    /// At most so much more or less (percent).
+    pct: f64,
+}
+
+impl Jitter {
+    pub fn new(seed: u64, pct: f64) -> Self {
+        Jitter { random: fastrand::Rng::with_seed(seed), pct }
+    }
+
+    fn of(&mut self, mean_ns: u64) -> u64 {
+        if self.pct == 0.0 {
+            return mean_ns;
+        }
+        let factor = 1.0 + self.pct / 100.0 * (2.0 * self.random.f64() - 1.0);
+        (mean_ns as f64 * factor) as u64
+    }
+}
+
+/// Starts the others, then waits for their end.
+pub struct Forks {
+    pub left_ns: u64,
+}
+
+impl Program for Forks {
+    fn next(&mut self, _context: &mut Context) -> Step {
+        match std::mem::take(&mut self.left_ns) {
+            0 => Step::Exit,
+            ns => Step::Run(ns),
+        }
+    }
+}
+
+/// Computes without a pause.
+pub struct Hog;
+
+impl Program for Hog {
+    fn next(&mut self, _context: &mut Context) -> Step {
+        Step::Run(PIECE_NS)
+    }
+}
+
+/// What a task that sleeps has done.
+#[derive(Clone, Copy, PartialEq)]
+enum Phase {
+    New,
+    Slept,
+    Ran,
+}
+
+/// Pieces of work that a stage hands on: when each was planned to begin (ns).
+pub type Handoff = Rc<RefCell<VecDeque<u64>>>;
+
+/// Who goes on with a piece of work: the task, and where it looks for it.
+pub type Successor = Option<(usize, Handoff)>;
+
+/// Finishes a piece that was planned for `planned_ns`: hands it on, or records it.
+fn finish(context: &mut Context, planned_ns: u64, to: &Successor, record: &SharedRecord) {
+    match to {
+        Some((task, handoff)) => {
+            handoff.borrow_mut().push_back(planned_ns);
+            context.wake(*task, true);
+        }
+        None => record.borrow_mut().add(context.now_ns - planned_ns),
+    }
+}
+
+/// When a task works.
+#[derive(Clone, Copy, Debug)]
+pub struct Rhythm {
+    pub run_ns: u64,
+    pub period_ns: u64,
+    /// The first wake-up.
+    pub start_ns: u64,
+    /// It works for so long, and then does not; 0: it always works.
+    pub on_ns: u64,
+    pub off_ns: u64,
+}
+
+impl Rhythm {
+    /// `planned_ns`, or when it works again.
+    fn working(&self, planned_ns: u64) -> u64 {
+        let cycle = self.on_ns + self.off_ns;
+        if self.on_ns == 0 {
+            return planned_ns;
+        }
+        let into = (planned_ns - self.start_ns) % cycle;
+        if into < self.on_ns { planned_ns } else { planned_ns - into + cycle }
+    }
+}
+
+/// Wakes on an absolute clock; what was missed is skipped.
+pub struct Periodic {
+    rhythm: Rhythm,
+    planned_ns: u64,
+    phase: Phase,
+    jitter: Jitter,
+    record: SharedRecord,
+    to: Successor,
+}
+
+impl Periodic {
+    pub fn new(rhythm: Rhythm, jitter: Jitter, record: SharedRecord, to: Successor) -> Self {
+        record.borrow_mut().run_ns = rhythm.run_ns;
+        let (planned_ns, phase) = (rhythm.start_ns, Phase::New);
+        Periodic { rhythm, planned_ns, phase, jitter, record, to }
+    }
+}
+
+impl Program for Periodic {
+    fn next(&mut self, context: &mut Context) -> Step {
+        if self.phase == Phase::New {
+            self.phase = Phase::Slept;
+            return Step::Run(SET_UP_NS);
+        }
+        if self.phase == Phase::Ran {
+            self.phase = Phase::Slept;
+            finish(context, self.planned_ns, &self.to, &self.record);
+            let (response, period_ns) = (context.now_ns - self.planned_ns, self.rhythm.period_ns);
+            self.record.borrow_mut().overruns += u64::from(response > period_ns);
+            let next_ns = self.planned_ns + period_ns * (response / period_ns + 1);
+            self.planned_ns = self.rhythm.working(next_ns);
+        }
+        if context.now_ns < self.planned_ns {
+            return Step::SleepUntil(self.planned_ns);
+        }
+        self.phase = Phase::Ran;
+        Step::Run(self.jitter.of(self.rhythm.run_ns))
+    }
+}
+
+/// A later stage of a pipeline: works on what the one before has handed on.
+pub struct Stage {
+    run_ns: u64,
+    works: bool,
+    from: Handoff,
+    to: Successor,
+    jitter: Jitter,
+    record: SharedRecord,
+}
+
+impl Stage {
+    pub fn new(
+        run_ns: u64,
+        from: Handoff,
+        to: Successor,
+        jitter: Jitter,
+        record: SharedRecord,
+    ) -> Self {
+        Stage { run_ns, works: false, from, to, jitter, record }
+    }
+}
+
+impl Program for Stage {
+    fn next(&mut self, context: &mut Context) -> Step {
+        if std::mem::take(&mut self.works) {
+            let planned_ns = self.from.borrow_mut().pop_front().expect("it works on a piece");
+            finish(context, planned_ns, &self.to, &self.record);
+        }
+        if self.from.borrow().is_empty() {
+            return Step::Block;
+        }
+        self.works = true;
+        Step::Run(self.jitter.of(self.run_ns))
+    }
+}
+
+/// Splits work among others, does its own part, and waits for all; then again at
+/// the next period, or at once if that has passed.
+pub struct Leader {
+    rhythm: Rhythm,
+    workers: Vec<usize>,
+    planned_ns: u64,
+    phase: Phase,
+    awaited: usize,
+    jitter: Jitter,
+    record: SharedRecord,
+}
+
+impl Leader {
+    pub fn new(rhythm: Rhythm, workers: Vec<usize>, jitter: Jitter, record: SharedRecord) -> Self {
+        let planned_ns = rhythm.start_ns;
+        Leader { rhythm, workers, planned_ns, phase: Phase::New, awaited: 0, jitter, record }
+    }
+}
+
+impl Program for Leader {
+    fn next(&mut self, context: &mut Context) -> Step {
+        if self.phase == Phase::Ran {
+            if self.awaited > 0 {
+                self.awaited -= 1;
+                return Step::Block;
+            }
+            self.record.borrow_mut().add(context.now_ns - self.planned_ns);
+            self.planned_ns = context.now_ns.max(self.planned_ns + self.rhythm.period_ns);
+        }
+        self.phase = Phase::Slept;
+        if context.now_ns < self.planned_ns {
+            return Step::SleepUntil(self.planned_ns);
+        }
+        self.phase = Phase::Ran;
+        self.awaited = self.workers.len();
+        for &worker in &self.workers {
+            context.wake(worker, false);
+        }
+        Step::Run(self.jitter.of(self.rhythm.run_ns))
+    }
+}
+
+/// Works when its leader says so.
+pub struct Worker {
+    run_ns: u64,
+    leader: usize,
+    phase: Phase,
+    jitter: Jitter,
+}
+
+impl Worker {
+    pub fn new(run_ns: u64, leader: usize, jitter: Jitter) -> Self {
+        Worker { run_ns, leader, phase: Phase::New, jitter }
+    }
+}
+
+impl Program for Worker {
+    fn next(&mut self, context: &mut Context) -> Step {
+        if self.phase == Phase::Slept {
+            self.phase = Phase::Ran;
+            return Step::Run(self.jitter.of(self.run_ns));
+        }
+        if self.phase == Phase::Ran {
+            context.wake(self.leader, true);
+        }
+        self.phase = Phase::Slept;
+        Step::Block
+    }
+}
+
+/// A client that thinks, asks, and waits for the answer, which it computes itself.
+pub struct Client {
+    run_ns: u64,
+    think_ns: u64,
+    asked_ns: u64,
+    phase: Phase,
+    jitter: Jitter,
+    record: SharedRecord,
+}
+
+impl Client {
+    pub fn new(run_ns: u64, think_ns: u64, jitter: Jitter, record: SharedRecord) -> Self {
+        record.borrow_mut().run_ns = run_ns;
+        Client { run_ns, think_ns, asked_ns: 0, phase: Phase::New, jitter, record }
+    }
+}
+
+impl Program for Client {
+    fn next(&mut self, context: &mut Context) -> Step {
+        if self.phase == Phase::Slept {
+            self.phase = Phase::Ran;
+            return Step::Run(self.jitter.of(self.run_ns));
+        }
+        if self.phase == Phase::Ran {
+            self.record.borrow_mut().add(context.now_ns - self.asked_ns);
+        }
+        self.phase = Phase::Slept;
+        self.asked_ns = context.now_ns + self.jitter.of(self.think_ns);
+        Step::SleepUntil(self.asked_ns)
+    }
+}

@@ -1,0 +1,191 @@
+//! Makes the tasks of a workload.
+
+use std::rc::Rc;
+
+use anyhow::{Result, ensure};
+
+use super::programs::{
+    Client, Forks, Handoff, Hog, Jitter, Leader, Periodic, Rhythm, Stage, Worker,
+};
+use super::{ForkJoin, Pipeline, START_NS, SharedRecord, TaskKind, Workload};
+use crate::ext::CpuMask;
+use crate::kernel::Kernel;
+use crate::task::{Program, TaskSpec};
+
+/// What a program does to start a thread; seen in a trace of powerpack-load.
+const FORK_NS: u64 = 235_000;
+/// All are started after this, however many.
+const FORKS_NS: u64 = 40_000_000;
+const NS_PER_MS: f64 = 1e6;
+
+/// sched_prio_to_weight (kernel/sched/core.c), nice -20 to 19, of 1024.
+const NICE_WEIGHT: [u32; 40] = [
+    88761, 71755, 56483, 46273, 36291, 29154, 23254, 18705, 14949, 11916, 9548, 7620, 6100, 4904,
+    3906, 3121, 2501, 1991, 1586, 1277, 1024, 820, 655, 526, 423, 335, 272, 215, 172, 137, 110, 87,
+    70, 56, 45, 36, 29, 23, 18, 15,
+];
+
+fn ns(ms: f64) -> u64 {
+    (ms * NS_PER_MS) as u64
+}
+
+/// As `scx.weight`: sched_weight_to_cgroup(), of 100 and at least 1.
+fn weight_of(nice: i32) -> u32 {
+    let weight = NICE_WEIGHT[(nice + 20) as usize];
+    ((weight * 100 + 512) / 1024).clamp(1, 10_000)
+}
+
+/// Makes tasks one after the other, as their parent would.
+struct Parent<'a> {
+    kernel: &'a mut Kernel,
+    kind: &'a TaskKind,
+    allowed: CpuMask,
+    time_ns: u64,
+    fork_ns: u64,
+    seed: u64,
+}
+
+impl Workload {
+    /// Makes the tasks; their records, by kind. Fails if a task may run nowhere.
+    pub fn spawn(&self, kernel: &mut Kernel, seed: u64) -> Result<Vec<SharedRecord>> {
+        let everywhere = CpuMask::of(0..kernel.cpus.len());
+        let nr: u64 = self.task.iter().map(|kind| kind.tasks() as u64).sum();
+        let fork_ns = FORK_NS.min(FORKS_NS / nr.max(1));
+        let forks = Box::new(Forks { left_ns: nr * fork_ns });
+        kernel.spawn(TaskSpec { name: "parent".into(), ..TaskSpec::new(forks, everywhere) }, 0);
+        let (mut records, mut time_ns) = (Vec::new(), 0);
+        for kind in &self.task {
+            let allowed = kind.allowed(kernel)?;
+            let record = SharedRecord::default();
+            let mut parent = Parent { kernel, kind, allowed, time_ns, fork_ns, seed };
+            for nth in 0..kind.count {
+                parent.make(nth, self.stagger, &record);
+            }
+            time_ns = parent.time_ns;
+            records.push(record);
+        }
+        Ok(records)
+    }
+}
+
+impl TaskKind {
+    /// How many tasks they are in all.
+    fn tasks(&self) -> usize {
+        let stages = self.pipeline.as_ref().map_or(1, |spec| spec.run_ms.len());
+        let team = self.fork_join.map_or(1, |spec| spec.workers + 1);
+        self.count * stages * team
+    }
+
+    fn allowed(&self, kernel: &Kernel) -> Result<CpuMask> {
+        let nr = kernel.cpus.len();
+        let Some(list) = &self.cpus else { return Ok(CpuMask::of(0..nr)) };
+        let cpus = parse_cpu_list(list)?;
+        ensure!(
+            !cpus.is_empty() && cpus.iter().all(|&cpu| cpu < nr),
+            "cpus = \"{list}\": this machine has CPUs 0-{}",
+            nr - 1
+        );
+        Ok(CpuMask::of(cpus))
+    }
+}
+
+/// Parses the kernel's list format: `0-3,8,10-11`.
+pub fn parse_cpu_list(text: &str) -> Result<Vec<usize>> {
+    let mut cpus = Vec::new();
+    for part in text.split(',').filter(|part| !part.is_empty()) {
+        let (first, last) = part.split_once('-').unwrap_or((part, part));
+        cpus.extend(first.parse::<usize>()?..=last.parse::<usize>()?);
+    }
+    ensure!(!cpus.is_empty(), "no CPU in '{text}'");
+    Ok(cpus)
+}
+
+impl Parent<'_> {
+    fn spawn(&mut self, program: Box<dyn Program>) -> usize {
+        self.time_ns += self.fork_ns;
+        let spec = TaskSpec {
+            name: self.kind.label(),
+            weight: weight_of(self.kind.nice),
+            cgroup_weight: self.kind.cgroup_weight,
+            irq_cpu: self.kind.irq_cpu,
+            shares_data: self.kind.shares_data,
+            ..TaskSpec::new(program, self.allowed)
+        };
+        self.kernel.spawn(spec, self.time_ns)
+    }
+
+    /// The number of the task that is spawned `ahead` tasks from now.
+    fn upcoming(&self, ahead: usize) -> usize {
+        self.kernel.tasks.len() + ahead
+    }
+
+    fn jitter(&mut self) -> Jitter {
+        let nth = self.kernel.tasks.len() as u64;
+        Jitter::new(
+            self.seed.wrapping_mul(0x9e37_79b9_7f4a_7c15).wrapping_add(nth),
+            self.kind.jitter_pct,
+        )
+    }
+
+    fn make(&mut self, nth: usize, stagger: bool, record: &SharedRecord) {
+        let kind = self.kind;
+        let start = |period_ns: u64| {
+            START_NS + if stagger { period_ns * nth as u64 / kind.count as u64 } else { 0 }
+        };
+        let steady = |run_ms: f64, period_ms: f64| {
+            let (run_ns, period_ns) = (ns(run_ms), ns(period_ms));
+            Rhythm { run_ns, period_ns, start_ns: start(period_ns), on_ns: 0, off_ns: 0 }
+        };
+        let jitter = self.jitter();
+        let record = record.clone();
+        if let Some(spec) = kind.periodic {
+            let rhythm = steady(spec.run_ms, spec.period_ms);
+            self.spawn(Box::new(Periodic::new(rhythm, jitter, record, None)));
+        } else if let Some(spec) = kind.bursts {
+            let rhythm = Rhythm {
+                on_ns: ns(spec.on_ms),
+                off_ns: ns(spec.off_ms),
+                ..steady(spec.run_ms, spec.period_ms)
+            };
+            self.spawn(Box::new(Periodic::new(rhythm, jitter, record, None)));
+        } else if let Some(spec) = &kind.pipeline {
+            self.pipeline(spec, steady(spec.run_ms[0], spec.period_ms), &record);
+        } else if let Some(spec) = kind.fork_join {
+            self.team(spec, steady(spec.leader_ms, spec.period_ms), record);
+        } else if let Some(spec) = kind.client {
+            self.spawn(Box::new(Client::new(ns(spec.run_ms), ns(spec.think_ms), jitter, record)));
+        } else {
+            self.spawn(Box::new(Hog));
+        }
+    }
+
+    fn pipeline(&mut self, spec: &Pipeline, rhythm: Rhythm, record: &SharedRecord) {
+        let stages = spec.run_ms.len();
+        let handoffs: Vec<Handoff> = (0..stages).map(|_| Handoff::default()).collect();
+        for stage in 0..stages {
+            let next =
+                handoffs.get(stage + 1).map(|handoff| (self.upcoming(1), Rc::clone(handoff)));
+            let (jitter, record) = (self.jitter(), record.clone());
+            let program: Box<dyn Program> = if stage == 0 {
+                Box::new(Periodic::new(rhythm, jitter, record, next))
+            } else {
+                let (run_ns, from) = (ns(spec.run_ms[stage]), Rc::clone(&handoffs[stage]));
+                Box::new(Stage::new(run_ns, from, next, jitter, record))
+            };
+            self.spawn(program);
+        }
+        record.borrow_mut().run_ns = spec.run_ms.iter().map(|&run_ms| ns(run_ms)).sum();
+    }
+
+    fn team(&mut self, spec: ForkJoin, rhythm: Rhythm, record: SharedRecord) {
+        let leader = self.upcoming(spec.workers);
+        let workers = (0..spec.workers)
+            .map(|_| {
+                let jitter = self.jitter();
+                self.spawn(Box::new(Worker::new(ns(spec.run_ms), leader, jitter)))
+            })
+            .collect();
+        let jitter = self.jitter();
+        self.spawn(Box::new(Leader::new(rhythm, workers, jitter, record)));
+    }
+}

@@ -1,0 +1,86 @@
+//! `scx_powerpack sim`: systems on a simulated machine, side by side.
+
+#[cfg(test)]
+mod properties;
+mod report;
+mod system;
+
+use std::fs::File;
+use std::io::BufWriter;
+
+use anyhow::{Context, Result, ensure};
+use powerpack_sim::{Machine, Setup, Workload};
+
+use crate::cli::SimArgs;
+pub use system::Named;
+
+/// Simulates every system asked for and prints a table.
+/// Fails with a sentence on an unknown machine, workload or system.
+pub fn run(args: &SimArgs) -> Result<()> {
+    let machine = Machine::find(&args.machine)?;
+    let workload = Workload::find(&args.workload)?;
+    let systems = args.policy.iter().map(|name| name.parse()).collect::<Result<Vec<Named>>>()?;
+    ensure!(
+        args.trace.is_none() || systems.len() == 1,
+        "--trace records one system: name it with --policy"
+    );
+    let setup = Setup {
+        machine: &machine,
+        workload: &workload,
+        seconds: args.until.as_secs_f64(),
+        seed: args.seed,
+        trace: args.trace.is_some(),
+    };
+    println!("{}: {}\n{}: {}\n", machine.name, machine.about, workload.name, workload.about);
+    let mut rows = Vec::new();
+    for system in systems {
+        let (outcome, trace) = powerpack_sim::run(&setup, &system.on(&machine)?)?;
+        if let (Some(trace), Some(path)) = (trace, &args.trace) {
+            let file = File::create(path)
+                .with_context(|| format!("cannot write the trace to {}", path.display()))?;
+            trace.write(BufWriter::new(file)).context("cannot write the trace")?;
+        }
+        rows.push((system, outcome));
+    }
+    report::print(&machine, &workload, &rows)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use powerpack_sim::Outcome;
+
+    fn light(system: &str) -> Outcome {
+        let (machine, workload) = (Machine::find("vm4").unwrap(), Workload::find("light").unwrap());
+        let setup =
+            Setup { machine: &machine, workload: &workload, seconds: 20.0, seed: 1, trace: false };
+        let system = system.parse::<Named>().unwrap().on(&machine).unwrap();
+        powerpack_sim::run(&setup, &system).unwrap().0
+    }
+
+    /// docs/baseline.md has the same of the real kernel.
+    #[test]
+    fn the_light_load_is_packed_on_one_cpu_and_spread_over_four() {
+        let packing = light("packing");
+        assert!(packing.beyond_busiest_pct < 0.1, "{packing:?}");
+        assert!((28.0..29.0).contains(&packing.non_idle_pct[0]), "{packing:?}");
+        assert!(packing.overruns == 0 && packing.tasks.iter().all(|task| task.max_us < 6000.0));
+        let spread = light("spread");
+        assert!(spread.non_idle_pct.iter().all(|&pct| pct > 3.0), "{spread:?}");
+    }
+
+    #[test]
+    fn the_same_input_gives_the_same_output() {
+        for system in ["packing", "spread", "3.9", "pas-v7"] {
+            assert_eq!(light(system), light(system));
+        }
+    }
+
+    #[test]
+    fn what_is_not_there_is_said_with_what_is() {
+        let text = format!("{:#}", Machine::find("vm5").unwrap_err());
+        assert!(text.starts_with("there is no machine 'vm5': choose one of "), "{text}");
+        let text = Workload::parse("name=\"x\"\nabout=\"\"\n[[task]]\n").unwrap_err().to_string();
+        assert!(text.starts_with("a task is one of periodic, "), "{text}");
+    }
+}
