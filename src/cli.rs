@@ -79,7 +79,11 @@ fn seconds(text: &str) -> Result<Duration, String> {
 
 /// `scx_powerpack sim`.
 #[derive(Debug, clap::Args)]
+#[command(args_conflicts_with_subcommands = true)]
 pub struct SimArgs {
+    #[command(subcommand)]
+    pub command: Option<SimCommand>,
+
     /// A machine that comes with the simulator, or a TOML file
     #[arg(long, default_value = "vm4")]
     pub machine: String,
@@ -104,6 +108,13 @@ pub struct SimArgs {
     /// Write what happens to FILE, for ui.perfetto.dev; with one policy
     #[arg(long, value_name = "FILE")]
     pub trace: Option<PathBuf>,
+}
+
+/// What else the simulator does.
+#[derive(Debug, Subcommand)]
+pub enum SimCommand {
+    /// Make a published table again; without a name, list them
+    Table { name: Option<String> },
 }
 
 #[cfg(test)]

@@ -17,6 +17,8 @@ pub struct Costs {
     pub migrate_ns: u64,
     /// The same on another LLC.
     pub migrate_far_ns: u64,
+    /// Time around each idle period that is neither idle nor a task's (ns).
+    pub idle_ns: u64,
     /// Time in which an interrupt keeps a CPU awake (ns).
     pub irq_ns: u64,
     /// The speed of threads that share data across packages (percent).

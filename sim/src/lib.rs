@@ -19,7 +19,7 @@ pub use cpu::{Costs, Cpu};
 pub use ext::{CpuMask, PolicyBytes, RankedCpu};
 pub use fair::Comparator;
 pub use kernel::{Kernel, Scheduler, System};
-pub use machine::{IdleState, Machine, MachineCpu, Opp};
+pub use machine::{IdleState, Machine, MachineCpu, Opp, SHIPPED as MACHINES};
 pub use power::{Energy, Governor};
 pub use run::{Outcome, Setup, TaskOutcome, run};
 pub use task::{Context, Program, State, Step, Task, TaskSpec};

@@ -18,6 +18,16 @@ pub struct Setup<'a> {
     pub seed: u64,
     /// Whether to record what happens.
     pub trace: bool,
+    /// The CPU that each task is pinned to, in the order in which they are made; none:
+    /// as the workload says.
+    pub pins: &'a [usize],
+}
+
+impl<'a> Setup<'a> {
+    /// Without a record, and nothing pinned.
+    pub fn new(machine: &'a Machine, workload: &'a Workload, seconds: f64, seed: u64) -> Self {
+        Setup { machine, workload, seconds, seed, trace: false, pins: &[] }
+    }
 }
 
 /// What a simulation showed.
@@ -77,7 +87,7 @@ pub fn run(setup: &Setup, system: &System) -> Result<(Outcome, Option<Trace>)> {
     if setup.trace {
         kernel.record();
     }
-    let records = setup.workload.spawn(&mut kernel, setup.seed)?;
+    let records = setup.workload.spawn(&mut kernel, setup.seed, setup.pins)?;
     kernel.run_until(START_NS);
     let before = counts(&mut kernel);
     let length_ns = setup.seconds * 1e9;

@@ -5,6 +5,7 @@
 #ifndef PP_DISPATCH_BPF_H
 #define PP_DISPATCH_BPF_H
 
+#include "freq.bpf.h"
 #include "place.bpf.h"
 
 /* Every so many dispatches a CPU looks at the other LLCs' queues first: one
@@ -201,11 +202,12 @@ static __always_inline void tick_cpu(struct task_struct *p, s32 cpu, u64 now)
 	/* A CPU that was busy when we were loaded was taken to be idle. */
 	if (test_idle(rank_of(cpu)))
 		set_idle(rank_of(cpu), false);
+	state->freq = scx_bpf_cpuperf_cur(cpu);
 	account_run(task, state, now);
-	if (task)
+	if (task) {
 		lead_clock(task);
-	if (bpf_ksym_exists(scx_bpf_cpuperf_cur))
-		state->freq = scx_bpf_cpuperf_cur(cpu);
+		wish_at_tick(state, cpu, task, now);
+	}
 	advance_vtime_floor(llc_queue(cpu), now);
 	if (is_active(cpu))
 		relieve(cpu);

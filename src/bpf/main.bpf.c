@@ -63,6 +63,7 @@ void BPF_STRUCT_OPS(powerpack_enable, struct task_struct *p)
 	if (!task)
 		return;
 	task->fresh = true;
+	task->born_ns = scx_bpf_now();
 	task->run_est_ns = PP_RUN_FIRST_NS;
 	refresh_allowed(p, task, p->cpus_ptr);
 }
@@ -154,6 +155,7 @@ void BPF_STRUCT_OPS(powerpack_running, struct task_struct *p)
 	cpu->curr_queue = task->queue;
 	leave_queue(task);
 	lead_clock(task);
+	wish_as_it_runs(cpu, scx_bpf_task_cpu(p), task, now);
 	if (direct && !task->run_ns)
 		let_earlier_first(cpu, scx_bpf_task_cpu(p));
 }
@@ -169,6 +171,7 @@ void BPF_STRUCT_OPS(powerpack_stopping, struct task_struct *p, bool runnable)
 	struct pp_cpu *cpu = cpu_state(scx_bpf_task_cpu(p));
 	u64 now = scx_bpf_now();
 
+	cpu->freq = scx_bpf_cpuperf_cur(scx_bpf_task_cpu(p));
 	account_run(task, cpu, now);
 	cpu->running_since_ns = 0;
 	if (!task)
@@ -186,6 +189,8 @@ void BPF_STRUCT_OPS(powerpack_update_idle, s32 cpu, bool idle)
 	if (!state->online)
 		idle = false;
 	set_idle(rank_of(cpu), idle);
+	if (idle)
+		wish_nothing(state, cpu);
 	/* A task may have been queued after this CPU looked for one and before
 	 * it could be seen to be idle. With one active CPU the wakeup itself
 	 * reschedules it. */
@@ -279,8 +284,11 @@ s32 BPF_STRUCT_OPS_SLEEPABLE(powerpack_init)
 			return err;
 		}
 		/* Until its first tick or change of task says otherwise. */
-		if (cpu_state(cpu_at(rank))->online)
+		if (cpu_state(cpu_at(rank))->online) {
 			set_idle(rank, true);
+			cpu_state(cpu_at(rank))->perf = PP_CAPACITY_MAX;
+			wish_nothing(cpu_state(cpu_at(rank)), cpu_at(rank));
+		}
 	}
 	/* Until the first CPU looks for what to run. */
 	active_set.nr = 1;

@@ -62,6 +62,7 @@ static u32 cgroup_generation;
 struct pp_task {
 	u64 vtime;		    /* on the scale of queue @queue */
 	u64 updated_ns;		    /* the time that util_fp stands for */
+	u64 born_ns;		    /* when it became ours */
 	u64 run_ns;		    /* so far in this run, from wakeup to sleep */
 	u64 run_est_ns;		    /* expected length of a run */
 	u64 queued_ns;		    /* what it added to queue @queue, 0 once it runs */

@@ -4,6 +4,7 @@
 mod properties;
 mod report;
 mod system;
+mod tables;
 
 use std::fs::File;
 use std::io::BufWriter;
@@ -11,12 +12,20 @@ use std::io::BufWriter;
 use anyhow::{Context, Result, ensure};
 use powerpack_sim::{Machine, Setup, Workload};
 
-use crate::cli::SimArgs;
+use crate::cli::{SimArgs, SimCommand};
 pub use system::Named;
+
+/// What `scx_powerpack sim` was asked for. Fails with a sentence.
+pub fn run(args: &SimArgs) -> Result<()> {
+    match &args.command {
+        Some(SimCommand::Table { name }) => tables::run(name.as_deref()),
+        None => compare(args),
+    }
+}
 
 /// Simulates every system asked for and prints a table.
 /// Fails with a sentence on an unknown machine, workload or system.
-pub fn run(args: &SimArgs) -> Result<()> {
+fn compare(args: &SimArgs) -> Result<()> {
     let machine = Machine::find(&args.machine)?;
     let workload = Workload::find(&args.workload)?;
     let systems = args.policy.iter().map(|name| name.parse()).collect::<Result<Vec<Named>>>()?;
@@ -24,12 +33,10 @@ pub fn run(args: &SimArgs) -> Result<()> {
         args.trace.is_none() || systems.len() == 1,
         "--trace records one system: name it with --policy"
     );
+    let seconds = args.until.as_secs_f64();
     let setup = Setup {
-        machine: &machine,
-        workload: &workload,
-        seconds: args.until.as_secs_f64(),
-        seed: args.seed,
         trace: args.trace.is_some(),
+        ..Setup::new(&machine, &workload, seconds, args.seed)
     };
     println!("{}: {}\n{}: {}\n", machine.name, machine.about, workload.name, workload.about);
     let mut rows = Vec::new();
@@ -52,8 +59,7 @@ mod tests {
 
     fn light(system: &str) -> Outcome {
         let (machine, workload) = (Machine::find("vm4").unwrap(), Workload::find("light").unwrap());
-        let setup =
-            Setup { machine: &machine, workload: &workload, seconds: 20.0, seed: 1, trace: false };
+        let setup = Setup::new(&machine, &workload, 20.0, 1);
         let system = system.parse::<Named>().unwrap().on(&machine).unwrap();
         powerpack_sim::run(&setup, &system).unwrap().0
     }

@@ -11,11 +11,13 @@ use crate::bpf::intf::pp_policy;
 use crate::policy::{Mode, Policy};
 use crate::topology::{RankedCpu, Ranks};
 
-/// A system by the name that the user gave: `SCHEDULER[+GOVERNOR]`.
+/// A system by the name that the user gave: `SCHEDULER[@CORES][+GOVERNOR]`, CORES as
+/// --max-cores.
 #[derive(Clone, Debug)]
 pub struct Named {
     name: String,
     mode: Option<Mode>,
+    max_cores: Option<usize>,
     comparator: Option<Comparator>,
     governor: Option<Governor>,
 }
@@ -35,7 +37,11 @@ impl FromStr for Named {
             Some((scheduler, governor)) => (scheduler, Some(governor.parse()?)),
             None => (text, None),
         };
-        let mode = scheduler.parse().ok();
+        let (scheduler, max_cores) = match scheduler.split_once('@') {
+            Some((scheduler, cores)) => (scheduler, Some(cores.parse()?)),
+            None => (scheduler, None),
+        };
+        let mode: Option<Mode> = scheduler.parse().ok();
         let comparator = scheduler.parse().ok();
         if mode.is_none() && comparator.is_none() {
             bail!(
@@ -44,7 +50,10 @@ impl FromStr for Named {
                 Comparator::ALL.map(|(name, _)| name).join(", ")
             );
         }
-        Ok(Named { name: text.to_owned(), mode, comparator, governor })
+        if mode.is_none() && max_cores.is_some() {
+            bail!("only our modes have a ceiling: {} is none", scheduler);
+        }
+        Ok(Named { name: text.to_owned(), mode, max_cores, comparator, governor })
     }
 }
 
@@ -54,7 +63,7 @@ impl Named {
         let scheduler = match (self.mode, self.comparator) {
             (Some(mode), _) => {
                 let ranks = rank(machine)?;
-                let policy = Policy::new(mode, None, &ranks)?.to_bpf(&ranks);
+                let policy = Policy::new(mode, self.max_cores, &ranks)?.to_bpf(&ranks);
                 Scheduler::Powerpack(for_sim(&ranks), bytes_of(policy))
             }
             (None, Some(comparator)) => Scheduler::Comparator(comparator),

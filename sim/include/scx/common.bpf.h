@@ -114,7 +114,6 @@ static inline void *sim_storage(void **storage, size_t size, u64 flags)
 #define bpf_ringbuf_output(ring, data, size, flags) ((void)(data))
 
 #define bpf_for(i, from, to) for ((i) = (from); (i) < (to); (i)++)
-#define bpf_ksym_exists(symbol) (1)
 
 static inline void bpf_rcu_read_lock(void)
 {

@@ -66,12 +66,13 @@ impl<'a> View<'a> {
         queue.util.at(self.now_ns, if queue.current.is_some() { 1.0 } else { 0.0 })
     }
 
-    /// Where a new task goes: no load at all, else the least.
+    /// Where a new task goes: the least load, then an idle core, then who has run the
+    /// least of late (a kernel would look at more of its history).
     pub fn idlest(&self, id: usize) -> usize {
         let prev = self.prev(id);
         let key = |&cpu: &usize| {
-            let core = self.core_is_idle(cpu);
-            (self.load(cpu) as u64, !core, cpu != prev, cpu)
+            let (core, util) = (self.core_is_idle(cpu), (self.util(cpu) * 1e6) as u64);
+            (self.load(cpu) as u64, !core, util, cpu != prev)
         };
         (0..self.nr_cpus()).min_by_key(key).unwrap_or(prev)
     }

@@ -119,6 +119,7 @@ impl Kernel {
         let costs = self.costs;
         let state = &mut self.cpus[cpu];
         if from.is_none() {
+            state.non_idle_ns += costs.idle_ns;
             state.util.update(now_ns, 0.0);
             state.util_raw.update(now_ns, 0.0);
         }

@@ -52,6 +52,9 @@ struct CostsSpec {
     migrate_us: f64,
     #[serde(default)]
     migrate_far_us: f64,
+    /// Time around each idle period that is neither idle nor a task's.
+    #[serde(default)]
+    idle_us: f64,
     /// Time in which an interrupt keeps a CPU awake.
     #[serde(default)]
     irq_us: f64,
@@ -270,6 +273,7 @@ impl Machine {
             wake_ns: ns(spec.wake_us),
             migrate_ns: ns(spec.migrate_us),
             migrate_far_ns: ns(spec.migrate_far_us),
+            idle_ns: ns(spec.idle_us),
             irq_ns: ns(spec.irq_us),
             far_data_pct: spec.far_data_pct,
         }

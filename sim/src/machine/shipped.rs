@@ -1,7 +1,15 @@
 //! Those that come with the simulator.
 
 /// By name.
-pub const SHIPPED: [(&str, &str); 2] = [
+pub const SHIPPED: [(&str, &str); 10] = [
+    ("chromebook2", include_str!("../../machines/chromebook2.toml")),
+    ("dual-quad", include_str!("../../machines/dual-quad.toml")),
+    ("epyc-2s", include_str!("../../machines/epyc-2s.toml")),
+    ("hybrid-laptop", include_str!("../../machines/hybrid-laptop.toml")),
+    ("many", include_str!("../../machines/many.toml")),
+    ("power7", include_str!("../../machines/power7.toml")),
+    ("snb-4s", include_str!("../../machines/snb-4s.toml")),
+    ("tc2-a7", include_str!("../../machines/tc2-a7.toml")),
     ("vm4", include_str!("../../machines/vm4.toml")),
     ("vm8", include_str!("../../machines/vm8.toml")),
 ];

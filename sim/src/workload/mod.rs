@@ -67,6 +67,9 @@ struct TaskKind {
 struct RunPeriod {
     run_ms: f64,
     period_ms: f64,
+    /// Who is late begins again at once, and plans anew; else what it missed is skipped.
+    #[serde(default)]
+    catch_up: bool,
 }
 
 #[derive(Clone, Copy, Debug, Deserialize)]
@@ -109,8 +112,14 @@ fn one() -> usize {
 }
 
 impl Workload {
-    /// A shipped one by its name, else a file by its path.
+    /// A shipped one by its name, a task that runs for RUN of every PERIOD ms, as
+    /// `9/12`, else a file by its path.
     pub fn find(name: &str) -> Result<Self> {
+        if let Some((run_ms, period_ms)) = name.split_once('/')
+            && let (Ok(run_ms), Ok(period_ms)) = (run_ms.parse(), period_ms.parse())
+        {
+            return Self::run_period(run_ms, period_ms, None);
+        }
         find(name, &SHIPPED, "workload")
             .and_then(|text| Self::parse(&text).context(name.to_owned()))
     }
@@ -123,12 +132,13 @@ impl Workload {
         Ok(workload)
     }
 
-    /// One periodic task: `run_ms` of every `period_ms`, on the CPUs listed.
+    /// One periodic task: `run_ms` of every `period_ms`, on the CPUs listed; if it is
+    /// late it begins again at once.
     pub fn run_period(run_ms: f64, period_ms: f64, cpus: Option<&str>) -> Result<Self> {
         let kind = TaskKind {
             count: 1,
             cpus: cpus.map(str::to_owned),
-            periodic: Some(RunPeriod { run_ms, period_ms }),
+            periodic: Some(RunPeriod { run_ms, period_ms, catch_up: true }),
             ..TaskKind::default()
         };
         kind.check()?;

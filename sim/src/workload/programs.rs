@@ -112,6 +112,8 @@ pub struct Rhythm {
     /// It works for so long, and then does not; 0: it always works.
     pub on_ns: u64,
     pub off_ns: u64,
+    /// Who is late begins again at once; else what it missed is skipped.
+    pub catch_up: bool,
 }
 
 impl Rhythm {
@@ -126,7 +128,7 @@ impl Rhythm {
     }
 }
 
-/// Wakes on an absolute clock; what was missed is skipped.
+/// Wakes on an absolute clock.
 pub struct Periodic {
     rhythm: Rhythm,
     planned_ns: u64,
@@ -155,7 +157,9 @@ impl Program for Periodic {
             finish(context, self.planned_ns, &self.to, &self.record);
             let (response, period_ns) = (context.now_ns - self.planned_ns, self.rhythm.period_ns);
             self.record.borrow_mut().overruns += u64::from(response > period_ns);
-            let next_ns = self.planned_ns + period_ns * (response / period_ns + 1);
+            let late = self.rhythm.catch_up && response > period_ns;
+            let skipped_ns = self.planned_ns + period_ns * (response / period_ns + 1);
+            let next_ns = if late { context.now_ns } else { skipped_ns };
             self.planned_ns = self.rhythm.working(next_ns);
         }
         if context.now_ns < self.planned_ns {

@@ -40,16 +40,34 @@ struct Parent<'a> {
     kernel: &'a mut Kernel,
     kind: &'a TaskKind,
     allowed: CpuMask,
+    pins: &'a [usize],
     time_ns: u64,
     fork_ns: u64,
     seed: u64,
 }
 
 impl Workload {
-    /// Makes the tasks; their records, by kind. Fails if a task may run nowhere.
-    pub fn spawn(&self, kernel: &mut Kernel, seed: u64) -> Result<Vec<SharedRecord>> {
+    /// How many tasks it makes.
+    pub fn nr_tasks(&self) -> usize {
+        self.task.iter().map(TaskKind::tasks).sum()
+    }
+
+    /// The kind of each task, in the order in which they are made.
+    pub fn kind_of_tasks(&self) -> Vec<usize> {
+        let kinds = self.task.iter().enumerate();
+        kinds.flat_map(|(nr, kind)| vec![nr; kind.tasks()]).collect()
+    }
+
+    /// Makes the tasks, pinned to `pins` if there are any; their records, by kind.
+    /// Fails if a task may run nowhere.
+    pub fn spawn(
+        &self,
+        kernel: &mut Kernel,
+        seed: u64,
+        pins: &[usize],
+    ) -> Result<Vec<SharedRecord>> {
         let everywhere = CpuMask::of(0..kernel.cpus.len());
-        let nr: u64 = self.task.iter().map(|kind| kind.tasks() as u64).sum();
+        let nr = self.nr_tasks() as u64;
         let fork_ns = FORK_NS.min(FORKS_NS / nr.max(1));
         let forks = Box::new(Forks { left_ns: nr * fork_ns });
         kernel.spawn(TaskSpec { name: "parent".into(), ..TaskSpec::new(forks, everywhere) }, 0);
@@ -57,7 +75,7 @@ impl Workload {
         for kind in &self.task {
             let allowed = kind.allowed(kernel)?;
             let record = SharedRecord::default();
-            let mut parent = Parent { kernel, kind, allowed, time_ns, fork_ns, seed };
+            let mut parent = Parent { kernel, kind, allowed, pins, time_ns, fork_ns, seed };
             for nth in 0..kind.count {
                 parent.make(nth, self.stagger, &record);
             }
@@ -103,13 +121,16 @@ pub fn parse_cpu_list(text: &str) -> Result<Vec<usize>> {
 impl Parent<'_> {
     fn spawn(&mut self, program: Box<dyn Program>) -> usize {
         self.time_ns += self.fork_ns;
+        // The first task is the parent.
+        let pin = self.pins.get(self.kernel.tasks.len() - 1);
+        let allowed = pin.map_or(self.allowed, |&cpu| CpuMask::of([cpu]));
         let spec = TaskSpec {
             name: self.kind.label(),
             weight: weight_of(self.kind.nice),
             cgroup_weight: self.kind.cgroup_weight,
             irq_cpu: self.kind.irq_cpu,
             shares_data: self.kind.shares_data,
-            ..TaskSpec::new(program, self.allowed)
+            ..TaskSpec::new(program, allowed)
         };
         self.kernel.spawn(spec, self.time_ns)
     }
@@ -134,7 +155,8 @@ impl Parent<'_> {
         };
         let steady = |run_ms: f64, period_ms: f64| {
             let (run_ns, period_ns) = (ns(run_ms), ns(period_ms));
-            Rhythm { run_ns, period_ns, start_ns: start(period_ns), on_ns: 0, off_ns: 0 }
+            let catch_up = kind.periodic.is_some_and(|spec| spec.catch_up);
+            Rhythm { run_ns, period_ns, start_ns: start(period_ns), on_ns: 0, off_ns: 0, catch_up }
         };
         let jitter = self.jitter();
         let record = record.clone();

@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Tells the kernel what performance a CPU should have. Only the schedutil
+ * governor listens; until it is told otherwise it gives a sched_ext scheduler
+ * the highest frequency.
+ */
+#ifndef PP_FREQ_BPF_H
+#define PP_FREQ_BPF_H
+
+#include "queues.bpf.h"
+#include "freq.h"
+
+static __always_inline void tell_perf(struct pp_cpu *state, s32 cpu, u32 wish)
+{
+	state->perf = wish;
+	scx_bpf_cpuperf_set(cpu, wish);
+}
+
+/* What @cpu should have for what it runs, whose utilization is up to date. */
+static __always_inline u32 perf_wish(const struct pp_cpu *state, s32 cpu,
+				     const struct pp_task *task, u64 now)
+{
+	u32 est = task->util_est, util = pp_util(task->util_fp);
+	bool known = pp_perf_known(now - task->born_ns, task->nr_runs);
+	bool race = !known || queue_of(cpu_queue(cpu))->nr > 0 ||
+		    (is_active(cpu) && queue_of(llc_queue(cpu))->nr > 0);
+
+	return pp_perf_wish(pp_util(state->util_fp), util > est ? util : est, race,
+			    state->capacity);
+}
+
+/* A task begins to run. */
+static __always_inline void wish_as_it_runs(struct pp_cpu *state, s32 cpu,
+					    const struct pp_task *task, u64 now)
+{
+	u32 wish = perf_wish(state, cpu, task, now);
+
+	if (pp_perf_is_news(wish, state->perf))
+		tell_perf(state, cpu, wish);
+}
+
+/* It goes on. Said again even if it is no news: the governor may have been told
+ * too soon after its last change, and have missed it. */
+static __always_inline void wish_at_tick(struct pp_cpu *state, s32 cpu, const struct pp_task *task,
+					 u64 now)
+{
+	tell_perf(state, cpu, perf_wish(state, cpu, task, now));
+}
+
+/* An idle CPU must not keep the clock that it shares with others high. Not lower
+ * than what it will have when it next runs something: the governor changes the
+ * frequency only so often, and that might be too soon then. */
+static __always_inline void wish_nothing(struct pp_cpu *state, s32 cpu)
+{
+	u32 floor = pp_perf_floor(state->capacity);
+
+	if (state->perf > floor)
+		tell_perf(state, cpu, floor);
+}
+
+#endif /* PP_FREQ_BPF_H */

@@ -1,0 +1,155 @@
+//! Energy of our modes beside an oracle: the best static placement, each task on one
+//! CPU, that a search finds, that misses no period and makes nobody wait for longer
+//! than packing does.
+
+use anyhow::{Context, Result};
+use powerpack_sim::{Machine, Outcome, Setup, System, Workload};
+
+use super::{SEED, head, modes, row};
+use crate::sim::system::Named;
+
+const LOADS: [&str; 4] = ["light", "tiny", "mixed", "audio"];
+/// Long enough for the loads' pattern to repeat (s).
+const SECONDS: f64 = 5.0;
+/// Who chooses the frequencies of what is placed: as in our modes, or nobody.
+const STATIC: [&str; 2] = ["packing+schedutil", "packing+performance"];
+
+pub fn print() -> Result<()> {
+    let mut cells =
+        vec!["machine".to_owned(), "load".into(), "oracle, J".into(), "its CPUs".into()];
+    cells.extend(modes().map(|mode| format!("{mode}, of the oracle's")));
+    cells.push("3.9, of the oracle's".into());
+    head(&cells.iter().map(String::as_str).collect::<Vec<_>>());
+    let names =
+        powerpack_sim::MACHINES.iter().map(|(name, _)| *name).filter(|name| *name != "many");
+    for name in names {
+        let machine = Machine::find(name)?;
+        for load in LOADS {
+            print_row(&machine, &Workload::find(load)?)?;
+        }
+    }
+    Ok(())
+}
+
+fn print_row(machine: &Machine, workload: &Workload) -> Result<()> {
+    let packing = simulate(machine, workload, &system_of(machine, "packing+schedutil")?, &[])?;
+    let (energy_mj, mut cpus) = search(machine, workload, longest_us(&packing))?;
+    cpus.sort_unstable();
+    cpus.dedup();
+    let cpus: Vec<String> = cpus.iter().map(usize::to_string).collect();
+    let mut cells =
+        vec![machine.name.clone(), workload.name.clone(), format!("{:.3}", energy_mj / 1e3)];
+    cells.push(cpus.join(" "));
+    for system in modes().chain(["3.9".to_owned()]) {
+        let system = system_of(machine, &format!("{system}+schedutil"))?;
+        let outcome = simulate(machine, workload, &system, &[])?;
+        let late = match outcome.overruns {
+            0 => String::new(),
+            overruns => format!(" ({overruns} overruns)"),
+        };
+        cells.push(format!("{:.3}{late}", outcome.energy.total_mj() / energy_mj));
+    }
+    row(cells);
+    Ok(())
+}
+
+fn system_of(machine: &Machine, name: &str) -> Result<System> {
+    name.parse::<Named>()?.on(machine)
+}
+
+fn simulate(
+    machine: &Machine,
+    workload: &Workload,
+    system: &System,
+    pins: &[usize],
+) -> Result<Outcome> {
+    let setup = Setup { pins, ..Setup::new(machine, workload, SECONDS, SEED) };
+    Ok(powerpack_sim::run(&setup, system)?.0)
+}
+
+fn longest_us(outcome: &Outcome) -> f64 {
+    outcome.tasks.iter().map(|task| task.max_us).fold(0.0, f64::max)
+}
+
+/// The least energy (mJ) and the CPU of each task: from all tasks on one CPU, and
+/// from one CPU for each, the best move of a single task until none helps.
+fn search(machine: &Machine, workload: &Workload, longest: f64) -> Result<(f64, Vec<usize>)> {
+    let choices = candidates(machine);
+    let kinds = workload.kind_of_tasks();
+    let nr = kinds.len();
+    let mut best: Option<(f64, Vec<usize>)> = None;
+    for name in STATIC {
+        let system = system_of(machine, name)?;
+        let cost = |pins: &[usize]| -> Result<f64> {
+            let outcome = simulate(machine, workload, &system, pins)?;
+            let slow = outcome.overruns > 0 || longest_us(&outcome) > longest;
+            Ok(if slow { f64::INFINITY } else { outcome.energy.total_mj() })
+        };
+        let mut starts: Vec<Vec<usize>> = choices.iter().map(|&cpu| vec![cpu; nr]).collect();
+        starts.push((0..nr).map(|task| choices[task % choices.len()]).collect());
+        for pins in starts {
+            let found = climb(cost(&pins)?, pins, &kinds, &choices, &cost)?;
+            if best.as_ref().is_none_or(|(energy, _)| found.0 < *energy) {
+                best = Some(found);
+            }
+        }
+    }
+    best.context("no placement")
+}
+
+/// Moves single tasks, as long as that saves anything worth the name.
+fn climb(
+    mut energy: f64,
+    mut pins: Vec<usize>,
+    kinds: &[usize],
+    choices: &[usize],
+    cost: &impl Fn(&[usize]) -> Result<f64>,
+) -> Result<(f64, Vec<usize>)> {
+    /// Moves that save less end the search.
+    const WORTH: f64 = 0.999;
+    loop {
+        let mut next: Option<(f64, Vec<usize>)> = None;
+        // Of equal tasks on one CPU it does not matter which one moves.
+        let same = |task: usize| {
+            (0..task).any(|other| (kinds[other], pins[other]) == (kinds[task], pins[task]))
+        };
+        for task in (0..pins.len()).filter(|&task| !same(task)) {
+            for &cpu in choices.iter().filter(|&&cpu| cpu != pins[task]) {
+                let mut moved = pins.clone();
+                moved[task] = cpu;
+                let moved_energy = cost(&moved)?;
+                if moved_energy < energy * WORTH
+                    && next.as_ref().is_none_or(|(energy, _)| moved_energy < *energy)
+                {
+                    next = Some((moved_energy, moved));
+                }
+            }
+        }
+        match next {
+            Some(better) => (energy, pins) = better,
+            None => return Ok((energy, pins)),
+        }
+    }
+}
+
+/// CPUs that are worth a try: of each LLC of another kind or package two cores, and
+/// the sibling of the first.
+fn candidates(machine: &Machine) -> Vec<usize> {
+    let cpus = machine.cpus();
+    let mut seen: Vec<(usize, usize)> = Vec::new();
+    let mut choices = Vec::new();
+    for llc in 0..machine.nr_llcs() {
+        let of_llc: Vec<_> = cpus.iter().filter(|cpu| cpu.llc == llc).collect();
+        let kind = (of_llc[0].capacity, of_llc[0].package.min(1));
+        if seen.contains(&kind) {
+            continue;
+        }
+        seen.push(kind);
+        let first = of_llc[0].core;
+        let sibling = of_llc.iter().filter(|cpu| cpu.core == first).nth(1);
+        let second = of_llc.iter().find(|cpu| cpu.core != first);
+        choices
+            .extend([Some(&of_llc[0]), sibling, second].into_iter().flatten().map(|cpu| cpu.cpu));
+    }
+    choices
+}

@@ -1,0 +1,105 @@
+//! Overruns (OR) and overhead (OH) of frequency governors for a periodic load on a
+//! Chromebook 2 ("Re: [PATCH 6/6] cpufreq: schedutil", 3 March 2016).
+//! OH = (t - t_perf) / (t_slow - t_perf), t the mean time to do the work.
+
+use anyhow::Result;
+use powerpack_sim::{Machine, Outcome, Workload};
+
+use super::{head, modes, row, simulate};
+
+/// Run and period (ms), then OR and OH (%) of schedutil without invariance, with it,
+/// ondemand, interactive.
+type Published = (f64, f64, [(u32, f64); 4]);
+
+#[rustfmt::skip]
+const PUBLISHED: [Published; 16] = [
+    (1.0, 100.0, [(0, 79.72), (0, 95.86), (0, 68.96), (0, 100.04)]),
+    (10.0, 1000.0, [(0, 24.52), (0, 71.61), (0, 25.04), (0, 22.59)]),
+    (1.0, 10.0, [(0, 21.25), (0, 41.78), (0, 21.75), (0, 63.08)]),
+    (10.0, 100.0, [(0, 26.06), (0, 47.96), (0, 12.17), (0, 14.41)]),
+    (100.0, 1000.0, [(0, 6.36), (0, 26.03), (0, 2.57), (0, 2.17)]),
+    (6.0, 33.0, [(0, 15.67), (0, 31.61), (0, 12.39), (0, 9.39)]),
+    (66.0, 333.0, [(0, 8.94), (0, 29.46), (0, 3.74), (0, 3.42)]),
+    (4.0, 10.0, [(0, 6.26), (0, 12.93), (2, 6.26), (1, 12.23)]),
+    (40.0, 100.0, [(0, 6.93), (2, 14.08), (0, 0.47), (0, 0.05)]),
+    (400.0, 1000.0, [(0, 1.65), (0, 11.58), (0, 0.60), (0, 0.50)]),
+    (5.0, 9.0, [(0, 3.70), (0, 7.70), (2, 4.25), (5, 5.97)]),
+    (50.0, 90.0, [(1, 4.19), (6, 8.06), (0, 1.89), (0, 0.04)]),
+    (500.0, 900.0, [(0, 1.35), (5, 6.94), (0, 0.50), (0, 0.47)]),
+    (9.0, 12.0, [(0, 1.60), (56, 3.59), (2, 1.65), (1, 0.46)]),
+    (90.0, 120.0, [(0, 1.88), (21, 3.94), (0, 1.68), (0, 0.05)]),
+    (900.0, 1200.0, [(0, 0.73), (4, 4.41), (0, 0.28), (0, 0.23)]),
+];
+const GOVERNORS: [&str; 4] =
+    ["3.9+schedutil-raw", "3.9+schedutil", "3.9+ondemand", "3.9+interactive"];
+/// The board's Cortex-A15s.
+const BIG_CPUS: &str = "4-7";
+/// So many periods, and at least so long (s).
+const PERIODS: f64 = 60.0;
+const SECONDS_MIN: f64 = 10.0;
+
+/// What all rows come to.
+#[derive(Clone, Default)]
+struct Sum {
+    overruns: u64,
+    overhead_pct: f64,
+    energy_mj: f64,
+}
+
+pub fn print() -> Result<()> {
+    let machine = Machine::find("chromebook2")?;
+    let mut systems: Vec<String> = GOVERNORS.iter().map(|name| (*name).to_owned()).collect();
+    systems.extend(modes().map(|mode| format!("{mode}+schedutil")));
+    let mut cells = vec!["run/period, ms".to_owned(), "published: OR OH".to_owned()];
+    cells.extend(systems.iter().map(|system| format!("{system}: OR OH, energy")));
+    head(&cells.iter().map(String::as_str).collect::<Vec<_>>());
+    let mut sums = vec![Sum::default(); systems.len()];
+    for (run_ms, period_ms, published) in PUBLISHED {
+        let workload = Workload::run_period(run_ms, period_ms, Some(BIG_CPUS))?;
+        let seconds = (PERIODS * period_ms / 1e3).max(SECONDS_MIN);
+        let run = |system: &str| simulate(&machine, &workload, seconds, system);
+        let (fast, slow) = (run("3.9+performance")?, run("3.9+powersave")?);
+        let mut cells = vec![format!("{run_ms}/{period_ms}"), four(&published)];
+        for (system, sum) in systems.iter().zip(&mut sums) {
+            let outcome = run(system)?;
+            let (overhead, energy) =
+                (overhead_pct(&outcome, &fast, &slow), energy(&outcome, &fast));
+            sum.overruns += outcome.overruns;
+            sum.overhead_pct += overhead / PUBLISHED.len() as f64;
+            sum.energy_mj += energy / PUBLISHED.len() as f64;
+            cells.push(format!("{} {overhead:.2}, {energy:.2}", outcome.overruns));
+        }
+        row(cells);
+    }
+    let mut cells = vec!["all: sum, mean, mean".to_owned(), all(&PUBLISHED)];
+    let total =
+        |sum: Sum| format!("{} {:.2}, {:.2}", sum.overruns, sum.overhead_pct, sum.energy_mj);
+    cells.extend(sums.into_iter().map(total));
+    row(cells);
+    Ok(())
+}
+
+fn four(published: &[(u32, f64); 4]) -> String {
+    published.map(|(overruns, overhead)| format!("{overruns} {overhead:.2}")).join("; ")
+}
+
+fn all(published: &[Published]) -> String {
+    let column = |nth: usize| {
+        let overruns: u32 = published.iter().map(|row| row.2[nth].0).sum();
+        let overhead: f64 = published.iter().map(|row| row.2[nth].1).sum();
+        format!("{overruns} {:.2}", overhead / published.len() as f64)
+    };
+    (0..4).map(column).collect::<Vec<_>>().join("; ")
+}
+
+/// What the work took at most: whoever is too slow at the lowest frequency never is
+/// ready in a period, so its time there is work over speed.
+fn overhead_pct(outcome: &Outcome, fast: &Outcome, slow: &Outcome) -> f64 {
+    let mean = |outcome: &Outcome| outcome.tasks[0].mean_us;
+    (mean(outcome) - mean(fast)) / (mean(slow) - mean(fast)) * 100.0
+}
+
+/// Over that of the highest frequency.
+fn energy(outcome: &Outcome, fast: &Outcome) -> f64 {
+    outcome.energy.total_mj() / fast.energy.total_mj()
+}

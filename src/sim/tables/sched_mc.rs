@@ -1,0 +1,64 @@
+//! ebizzy with 8 threads at each level of sched_mc on a dual-socket quad-core machine
+//! ("Re: [RFC PATCH v1 0/3] Saving power by cpu evacuation using sched_mc=n", 27 April
+//! 2009), relative to level 0; and our modes at as many cores.
+
+use anyhow::Result;
+use powerpack_sim::{Machine, Outcome, Workload};
+
+use super::{head, modes, row, simulate};
+
+/// Cores used, performance, power.
+const PUBLISHED: [(usize, f64, f64); 6] = [
+    (8, 1.00, 1.00),
+    (8, 1.02, 1.01),
+    (8, 0.83, 1.01),
+    (7, 0.86, 0.97),
+    (6, 0.76, 0.92),
+    (4, 0.72, 0.82),
+];
+const SECONDS: f64 = 30.0;
+/// A core is used if it is busy for more than this (percent).
+const USED_PCT: f64 = 1.0;
+
+pub fn print() -> Result<()> {
+    let (machine, workload) = (Machine::find("dual-quad")?, Workload::find("ebizzy-8")?);
+    let run = |system: &str| simulate(&machine, &workload, SECONDS, system);
+    let base = run("sched_mc=0")?;
+    head(&[
+        "system",
+        "cores used: published",
+        "simulated",
+        "performance: published",
+        "simulated",
+        "power: published",
+        "simulated",
+    ]);
+    for (level, (cores, performance, power)) in PUBLISHED.into_iter().enumerate() {
+        let system = format!("sched_mc={level}");
+        let outcome = run(&system)?;
+        let published = [cores.to_string(), format!("{performance:.2}"), format!("{power:.2}")];
+        print_row(system, &published, &base, &outcome);
+    }
+    let dash = ["-".to_owned(), "-".to_owned(), "-".to_owned()];
+    for mode in modes() {
+        for cores in [8, 7, 6, 4] {
+            let system = if cores == 8 { mode.clone() } else { format!("{mode}@{cores}") };
+            print_row(system.clone(), &dash, &base, &run(&system)?);
+        }
+    }
+    Ok(())
+}
+
+fn print_row(system: String, published: &[String; 3], base: &Outcome, outcome: &Outcome) {
+    let used = outcome.non_idle_pct.iter().filter(|&&pct| pct > USED_PCT).count();
+    let [cores, performance, power] = published.clone();
+    row([
+        system,
+        cores,
+        used.to_string(),
+        performance,
+        format!("{:.2}", outcome.throughput / base.throughput),
+        power,
+        format!("{:.2}", outcome.power_mw / base.power_mw),
+    ]);
+}
