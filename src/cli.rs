@@ -84,7 +84,7 @@ pub struct SimArgs {
     #[command(subcommand)]
     pub command: Option<SimCommand>,
 
-    /// A machine that comes with the simulator, or a TOML file
+    /// A machine that comes with the simulator, `here` for this one, or a TOML file
     #[arg(long, default_value = "vm4")]
     pub machine: String,
 

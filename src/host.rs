@@ -8,7 +8,7 @@ use std::path::Path;
 
 use anyhow::{Context, Result, bail};
 use memchr::memmem;
-use scx_utils::compat;
+use scx_utils::compat::{self, ROOT_PREFIX};
 
 const SCHED_EXT: &str = "/sys/kernel/sched_ext";
 const KERNEL_BTF: &str = "/sys/kernel/btf/vmlinux";
@@ -109,6 +109,12 @@ fn read_number(file: &str) -> Result<u64> {
     let path = format!("{SCHED_EXT}/{file}");
     let text = fs::read_to_string(&path).with_context(|| format!("cannot read {path}"))?;
     text.trim().parse().with_context(|| format!("{path} holds no number"))
+}
+
+/// Whether this machine's frequencies change under the kernel's eyes.
+pub fn has_cpufreq() -> bool {
+    let policies = fs::read_dir(format!("{}/sys/devices/system/cpu/cpufreq", *ROOT_PREFIX));
+    policies.is_ok_and(|mut policies| policies.next().is_some())
 }
 
 #[cfg(test)]

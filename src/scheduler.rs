@@ -207,6 +207,7 @@ fn write_topology(skel: &mut OpenBpfSkel<'_>, ranks: &Ranks) -> Result<()> {
     rodata.nr_ranks = ranks.cpus().len() as u32;
     rodata.nr_words = ranks.cpus().len().div_ceil(WORD_BITS) as u32;
     rodata.nr_llcs = llcs.len() as u32;
+    rodata.has_cpufreq = host::has_cpufreq();
     rodata.threads_per_core = ranks.threads_per_core() as u32;
     for (rank, cpu) in ranks.cpus().iter().enumerate() {
         rodata.cpu_of_rank[rank] = cpu.cpu as u16;

@@ -54,6 +54,8 @@ pub struct Counters {
     pub grow: u64,
     #[stat(desc = "Times the active set shrank")]
     pub shrink: u64,
+    #[stat(desc = "Times a CPU's frequency was asked for; heard by schedutil alone")]
+    pub wish: u64,
 }
 
 /// All that `scx_powerpack status` tells.
@@ -92,6 +94,7 @@ impl Counters {
             evacuate: sum(intf::pp_event_PP_EV_EVACUATE),
             grow: sum(intf::pp_event_PP_EV_GROW),
             shrink: sum(intf::pp_event_PP_EV_SHRINK),
+            wish: sum(intf::pp_event_PP_EV_WISH),
         }
     }
 
@@ -110,6 +113,7 @@ impl Counters {
             evacuate: self.evacuate - earlier.evacuate,
             grow: self.grow - earlier.grow,
             shrink: self.shrink - earlier.shrink,
+            wish: self.wish - earlier.wish,
         }
     }
 

@@ -275,9 +275,9 @@ pub mod tests {
 
     #[test]
     fn a_machine_too_large_is_refused() {
-        assert!(Ranks::checked(flat(513, 1).cpus).is_err());
+        assert!(Ranks::checked(flat(1025, 1).cpus).is_err());
         assert!(Ranks::checked(machine(65, 1, 1).cpus).is_err());
-        assert!(Ranks::checked(flat(512, 1).cpus).is_ok());
+        assert!(Ranks::checked(flat(1024, 1).cpus).is_ok());
     }
 
     #[test]

@@ -4,6 +4,8 @@
  * their own, so that a simulation can begin with all of them as they were loaded.
  */
 #pragma clang section bss = "pp_bss" data = "pp_data" rodata = "pp_rodata"
+#include "account.bpf.h"
+#include "sabotage.h"
 #include "main.bpf.c"
 
 /* sim/src/ffi.rs asserts the same. */
@@ -54,6 +56,7 @@ void sim_setup(const struct sim_ranked_cpu *ranked, u32 nr, const struct pp_poli
 	}
 	*writable(&threads_per_core) = most;
 	*writable(&nr_llcs) = llcs;
+	*writable(&has_cpufreq) = true;
 	policies[0] = *policy;
 }
 
@@ -64,6 +67,11 @@ void sim_apply(const struct pp_policy *policy)
 
 	policies[args.slot] = *policy;
 	apply_policy(&args);
+}
+
+void sim_sabotage(u32 how)
+{
+	sabotage = how;
 }
 
 u32 sim_nr_active(void)

@@ -19,6 +19,10 @@ pub struct Costs {
     pub migrate_far_ns: u64,
     /// Time around each idle period that is neither idle nor a task's (ns).
     pub idle_ns: u64,
+    /// From a kick by another CPU until its interrupt is there (ns).
+    pub ipi_ns: u64,
+    /// A CPU's timer interrupt is late by up to so much (ns).
+    pub timer_jitter_ns: u64,
     /// Time in which an interrupt keeps a CPU awake (ns).
     pub irq_ns: u64,
     /// The speed of threads that share data across packages (percent).

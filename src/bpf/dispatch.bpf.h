@@ -202,7 +202,7 @@ static __always_inline void tick_cpu(struct task_struct *p, s32 cpu, u64 now)
 	/* A CPU that was busy when we were loaded was taken to be idle. */
 	if (test_idle(rank_of(cpu)))
 		set_idle(rank_of(cpu), false);
-	state->freq = scx_bpf_cpuperf_cur(cpu);
+	look_at_freq(state, cpu);
 	account_run(task, state, now);
 	if (task) {
 		lead_clock(task);

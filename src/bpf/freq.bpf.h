@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Tells the kernel what performance a CPU should have. Only the schedutil
- * governor listens; until it is told otherwise it gives a sched_ext scheduler
- * the highest frequency.
+ * The frequency of CPUs: what it is, and what performance they should have. Of
+ * the latter only the schedutil governor hears; until it is told otherwise it
+ * gives a sched_ext scheduler the highest frequency. On a machine without
+ * cpufreq all of this is gone after verification.
  */
 #ifndef PP_FREQ_BPF_H
 #define PP_FREQ_BPF_H
@@ -10,9 +11,16 @@
 #include "queues.bpf.h"
 #include "freq.h"
 
+static __always_inline void look_at_freq(struct pp_cpu *state, s32 cpu)
+{
+	if (has_cpufreq)
+		state->freq = scx_bpf_cpuperf_cur(cpu);
+}
+
 static __always_inline void tell_perf(struct pp_cpu *state, s32 cpu, u32 wish)
 {
 	state->perf = wish;
+	count(PP_EV_WISH);
 	scx_bpf_cpuperf_set(cpu, wish);
 }
 
@@ -33,8 +41,11 @@ static __always_inline u32 perf_wish(const struct pp_cpu *state, s32 cpu,
 static __always_inline void wish_as_it_runs(struct pp_cpu *state, s32 cpu,
 					    const struct pp_task *task, u64 now)
 {
-	u32 wish = perf_wish(state, cpu, task, now);
+	u32 wish;
 
+	if (!has_cpufreq)
+		return;
+	wish = perf_wish(state, cpu, task, now);
 	if (pp_perf_is_news(wish, state->perf))
 		tell_perf(state, cpu, wish);
 }
@@ -44,7 +55,8 @@ static __always_inline void wish_as_it_runs(struct pp_cpu *state, s32 cpu,
 static __always_inline void wish_at_tick(struct pp_cpu *state, s32 cpu, const struct pp_task *task,
 					 u64 now)
 {
-	tell_perf(state, cpu, perf_wish(state, cpu, task, now));
+	if (has_cpufreq)
+		tell_perf(state, cpu, perf_wish(state, cpu, task, now));
 }
 
 /* An idle CPU must not keep the clock that it shares with others high. Not lower
@@ -54,7 +66,7 @@ static __always_inline void wish_nothing(struct pp_cpu *state, s32 cpu)
 {
 	u32 floor = pp_perf_floor(state->capacity);
 
-	if (state->perf > floor)
+	if (has_cpufreq && state->perf > floor)
 		tell_perf(state, cpu, floor);
 }
 

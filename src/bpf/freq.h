@@ -48,7 +48,6 @@ static inline u32 pp_perf_wish(u32 cpu_util, u32 task_util, int race, u32 capaci
 	u32 need = cpu_util > task_util ? cpu_util : task_util, floor = pp_perf_floor(capacity);
 
 	need += need / PP_PERF_MARGIN_DIV;
-
 	if (race || need > capacity)
 		return capacity;
 	return need > floor ? need : floor;

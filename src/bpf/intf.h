@@ -16,7 +16,7 @@ typedef long long s64;
 #endif
 
 enum pp_limits {
-	PP_MAX_CPUS = 512,
+	PP_MAX_CPUS = 1024,
 	PP_WORD_BITS = 64,
 	PP_RANK_WORDS = PP_MAX_CPUS / PP_WORD_BITS,
 	PP_MAX_LLCS = 64,
@@ -72,6 +72,7 @@ enum pp_event {
 	PP_EV_EVACUATE,
 	PP_EV_GROW,
 	PP_EV_SHRINK,
+	PP_EV_WISH,
 	PP_NR_EVENTS,
 };
 

@@ -171,7 +171,7 @@ void BPF_STRUCT_OPS(powerpack_stopping, struct task_struct *p, bool runnable)
 	struct pp_cpu *cpu = cpu_state(scx_bpf_task_cpu(p));
 	u64 now = scx_bpf_now();
 
-	cpu->freq = scx_bpf_cpuperf_cur(scx_bpf_task_cpu(p));
+	look_at_freq(cpu, scx_bpf_task_cpu(p));
 	account_run(task, cpu, now);
 	cpu->running_since_ns = 0;
 	if (!task)

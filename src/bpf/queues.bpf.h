@@ -3,8 +3,8 @@
  * The queues: one DSQ per LLC, shared by its active CPUs and ordered by
  * virtual deadline, and one per CPU for tasks that may not run everywhere.
  *
- *	id	  0 .. 63	   512 .. 1023
- *	queue	  of LLC id	   of CPU id - 512
+ *	id	  0 .. 63	   1024 .. 2047
+ *	queue	  of LLC id	   of CPU id - 1024
  *
  * @nr and @queued_ns are raised just before a task is in the DSQ, and lowered as it
  * begins to run, is placed anew or leaves us: @nr may be too high for a moment, but

@@ -29,6 +29,7 @@ const volatile u64 llc_ranks[PP_MAX_LLCS][PP_RANK_WORDS];
 /* Rank space: the next rank is on the same core. */
 const volatile u64 siblings[PP_RANK_WORDS];
 const volatile u32 threads_per_core = 1; /* the most of any core */
+const volatile bool has_cpufreq;	 /* frequencies change, and are asked for */
 
 /* Read by the agent through the mapped .bss, written here. */
 struct pp_cpu cpus[PP_MAX_CPUS];

@@ -1,5 +1,6 @@
 //! `scx_powerpack sim`: systems on a simulated machine, side by side.
 
+mod here;
 #[cfg(test)]
 mod properties;
 mod report;
@@ -23,10 +24,22 @@ pub fn run(args: &SimArgs) -> Result<()> {
     }
 }
 
+/// A machine by its name; `here` is this one, with what is assumed of it.
+fn machine(name: &str) -> Result<Machine> {
+    if name != "here" {
+        return Machine::find(name);
+    }
+    let (text, assumed) = here::describe()?;
+    println!("An estimate for this machine. What sysfs does not tell is assumed:");
+    assumed.iter().for_each(|line| println!("- {line}"));
+    println!();
+    Machine::parse(&text).context("cannot simulate this machine")
+}
+
 /// Simulates every system asked for and prints a table.
 /// Fails with a sentence on an unknown machine, workload or system.
 fn compare(args: &SimArgs) -> Result<()> {
-    let machine = Machine::find(&args.machine)?;
+    let machine = machine(&args.machine)?;
     let workload = Workload::find(&args.workload)?;
     let systems = args.policy.iter().map(|name| name.parse()).collect::<Result<Vec<Named>>>()?;
     ensure!(

@@ -10,7 +10,7 @@ mod native;
 mod schedule;
 
 pub use ffi::{CpuMask, MAX_CPUS, SchedExtEntity, TaskPtr, TaskStruct};
-pub use native::{PolicyBytes, RankedCpu};
+pub use native::{PolicyBytes, RankedCpu, Sabotage};
 
 use crate::kernel::{Class, Kernel};
 use crate::power::FULL;
@@ -106,6 +106,11 @@ impl Kernel {
         self.set_here(cpu);
         self.class.ext().native.apply(policy);
         self.after_op();
+    }
+
+    /// Makes the scheduler bad on purpose.
+    pub fn sabotage(&mut self, how: Sabotage) {
+        self.class.ext().native.sabotage(how);
     }
 
     fn set_here(&self, cpu: usize) {

@@ -33,6 +33,15 @@ unsafe extern "C" {
     fn sim_setup(ranked: *const RankedCpu, nr: u32, policy: *const PolicyBytes);
     fn sim_apply(policy: *const PolicyBytes);
     fn sim_nr_active() -> u32;
+    fn sim_sabotage(how: u32);
+}
+
+/// What can be made bad on purpose: see native/sabotage.h.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Sabotage {
+    CountTasks = 1,
+    NoSpill,
+    LostKick,
 }
 
 /// The scheduler's variables are there once: so is whoever uses them.
@@ -57,6 +66,12 @@ impl Native {
     pub fn apply(&self, policy: &PolicyBytes) {
         // SAFETY: copied by the call.
         unsafe { sim_apply(policy) };
+    }
+
+    /// Makes the scheduler bad until it is loaded anew.
+    pub fn sabotage(&self, how: Sabotage) {
+        // SAFETY: sets a variable.
+        unsafe { sim_sabotage(how as u32) };
     }
 
     /// How many ranks are active.

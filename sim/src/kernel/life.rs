@@ -12,6 +12,7 @@ impl Kernel {
         // Of its timer, which moves from a CPU that goes.
         let here = task.irq_cpu.unwrap_or(task.cpu());
         let here = if self.cpus[here].online { here } else { self.first_online() };
+        self.here = here;
         if task.state == State::Asleep && !task.blocked && self.next_step(id) {
             self.wake(id, here, false);
         }
@@ -58,7 +59,7 @@ impl Kernel {
                 }
                 Step::SleepUntil(time) => {
                     task.state = State::Asleep;
-                    let time = time.max(self.now_ns);
+                    let time = time.max(self.now_ns) + self.timer_late_ns(here, time);
                     self.arm_timer(here, time);
                     self.events.at(time, Event::Wake(id));
                     return false;
@@ -68,6 +69,15 @@ impl Kernel {
                     return false;
                 }
             }
+        }
+    }
+
+    /// How late the timer interrupt of `cpu` at `time_ns` is: the same for all timers
+    /// that are due there at that time.
+    fn timer_late_ns(&self, cpu: usize, time_ns: u64) -> u64 {
+        match self.costs.timer_jitter_ns {
+            0 => 0,
+            most => fastrand::Rng::with_seed(time_ns ^ (cpu as u64) << 48).u64(..most),
         }
     }
 

@@ -47,6 +47,8 @@ pub struct Kernel {
     pub cpus: Vec<Cpu>,
     pub tasks: Vec<Task>,
     pub(crate) events: Events,
+    /// The CPU where something happens now.
+    pub(crate) here: usize,
     pub(crate) costs: Costs,
     pub(crate) class: Class,
     pub power: Power,
@@ -74,6 +76,7 @@ impl Kernel {
             now_ns: 0,
             tasks: Vec::new(),
             events: Events::default(),
+            here: 0,
             costs: machine.costs(),
             class,
             power: Power::new(machine, governor),
@@ -144,17 +147,23 @@ impl Kernel {
             self.events_done += 1;
             match event {
                 Event::Wake(task) => self.timer(task),
-                Event::Tick(cpu, stint) => self.tick(cpu, stint),
-                Event::Done(cpu, pace) => self.done(cpu, pace),
-                Event::Schedule(cpu) => self.schedule(cpu),
+                Event::Tick(cpu, stint) => self.on(cpu).tick(cpu, stint),
+                Event::Done(cpu, pace) => self.on(cpu).done(cpu, pace),
+                Event::Schedule(cpu) => self.on(cpu).schedule(cpu),
                 Event::Look(domain) => self.look(domain),
-                Event::IdleTick(cpu, stint) => self.idle_tick(cpu, stint),
+                Event::IdleTick(cpu, stint) => self.on(cpu).idle_tick(cpu, stint),
             }
         }
         self.now_ns = until_ns;
         for cpu in 0..self.cpus.len() {
             self.account(cpu);
         }
+    }
+
+    /// What happens next happens on `cpu`.
+    pub(crate) fn on(&mut self, cpu: usize) -> &mut Self {
+        self.here = cpu;
+        self
     }
 
     /// `cpu` looks for what to run.

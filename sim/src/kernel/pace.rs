@@ -26,7 +26,7 @@ impl Kernel {
             return 100;
         }
         let others = state.siblings.iter().filter(|&&other| self.cpus[other].running.is_some());
-        self.machine.core_of_llc(state.place.llc).share_pct(others.count() + 1)
+        self.machine.core_of(&state.place).share_pct(others.count() + 1)
     }
 
     /// Whether tasks that share data run in more than one package.
@@ -97,11 +97,12 @@ impl Kernel {
             return;
         }
         self.cpus[cpu].schedule_pending = true;
+        let ipi_ns = if cpu == self.here { 0 } else { self.costs.ipi_ns };
         let delay = match self.cpus[cpu].running {
             Some(_) => 0,
             None => self.costs.wake_ns + self.power.wake(cpu, self.now_ns),
         };
-        self.events.at(self.now_ns + delay, Event::Schedule(cpu));
+        self.events.at(self.now_ns + ipi_ns + delay, Event::Schedule(cpu));
     }
 
     /// What `cpu` runs from now on. Its class has chosen.

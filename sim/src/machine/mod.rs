@@ -55,6 +55,12 @@ struct CostsSpec {
     /// Time around each idle period that is neither idle nor a task's.
     #[serde(default)]
     idle_us: f64,
+    /// The same for a kick by another CPU: until the interrupt is there.
+    #[serde(default)]
+    ipi_us: f64,
+    /// A CPU's timer interrupt is late by up to so much.
+    #[serde(default)]
+    timer_jitter_us: f64,
     /// Time in which an interrupt keeps a CPU awake.
     #[serde(default)]
     irq_us: f64,
@@ -139,6 +145,9 @@ struct Llc {
     package: usize,
     #[serde(default)]
     node: usize,
+    /// It shares the cache of the one before: cores of another kind.
+    #[serde(default)]
+    joined: bool,
     /// As Uncore's.
     #[serde(default)]
     active_mw: f64,
@@ -195,6 +204,8 @@ pub struct MachineCpu {
     pub node: usize,
     /// 1..=1024.
     pub capacity: usize,
+    /// Which kind of core: see Machine::core_of().
+    kind: usize,
 }
 
 impl Machine {
@@ -206,6 +217,7 @@ impl Machine {
     /// Fails with a sentence about what is wrong in the file.
     pub fn parse(text: &str) -> Result<Self> {
         let machine: Machine = toml::from_str(text)?;
+        ensure!(!machine.llc.is_empty(), "a machine has an [[llc]]");
         for llc in &machine.llc {
             ensure!(
                 machine.core.contains_key(&llc.core),
@@ -230,38 +242,43 @@ impl Machine {
     pub fn cpus(&self) -> Vec<MachineCpu> {
         let mut cpus = Vec::new();
         let mut core = 0;
-        for (llc, spec) in self.llc.iter().enumerate() {
-            let kind = &self.core[&spec.core];
-            for _ in 0..spec.cores {
-                for _ in 0..kind.threads {
-                    cpus.push(MachineCpu {
-                        cpu: cpus.len(),
-                        core,
-                        llc,
-                        package: spec.package,
-                        node: spec.node,
-                        capacity: kind.capacity,
-                    });
-                }
-                core += 1;
+        for (kind, spec) in self.llc.iter().enumerate() {
+            let of = &self.core[&spec.core];
+            for nth in 0..spec.cores * of.threads {
+                cpus.push(MachineCpu {
+                    cpu: cpus.len(),
+                    core: core + nth / of.threads,
+                    llc: self.llc_of(kind),
+                    package: spec.package,
+                    node: spec.node,
+                    capacity: of.capacity,
+                    kind,
+                });
             }
+            core += spec.cores;
         }
         cpus
     }
 
-    /// The kind of core that the CPUs of an LLC are.
-    pub fn core_of_llc(&self, llc: usize) -> &Core {
-        &self.core[&self.llc[llc].core]
+    /// The LLC of the nth entry: joined ones have that of the one before.
+    fn llc_of(&self, entry: usize) -> usize {
+        self.llc[1..=entry].iter().filter(|spec| !spec.joined).count()
+    }
+
+    /// The kind of core that a CPU is.
+    pub fn core_of(&self, cpu: &MachineCpu) -> &Core {
+        &self.core[&self.llc[cpu.kind].core]
     }
 
     /// What an LLC is beside its cores.
     pub fn uncore_of_llc(&self, llc: usize) -> Uncore {
-        let spec = &self.llc[llc];
+        let entry = (0..self.llc.len()).find(|&entry| self.llc_of(entry) == llc);
+        let spec = &self.llc[entry.expect("there is such an LLC")];
         Uncore { active_mw: spec.active_mw, idle: spec.idle.clone() }
     }
 
     pub fn nr_llcs(&self) -> usize {
-        self.llc.len()
+        self.llc_of(self.llc.len() - 1) + 1
     }
 
     pub fn costs(&self) -> Costs {
@@ -274,6 +291,8 @@ impl Machine {
             migrate_ns: ns(spec.migrate_us),
             migrate_far_ns: ns(spec.migrate_far_us),
             idle_ns: ns(spec.idle_us),
+            ipi_ns: ns(spec.ipi_us),
+            timer_jitter_ns: ns(spec.timer_jitter_us),
             irq_ns: ns(spec.irq_us),
             far_data_pct: spec.far_data_pct,
         }

@@ -83,7 +83,7 @@ impl Power {
             .map(|core| places.iter().position(|cpu| cpu.core == core).expect("a core has a CPU"))
             .collect();
         let kinds: Vec<Core> =
-            first_cpu.iter().map(|&cpu| machine.core_of_llc(places[cpu].llc).clone()).collect();
+            first_cpu.iter().map(|&cpu| machine.core_of(&places[cpu]).clone()).collect();
         let key = |cpu: &MachineCpu| match machine.clock {
             Clock::Core => cpu.core,
             Clock::Llc => cpu.llc,

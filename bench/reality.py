@@ -1,0 +1,64 @@
+"""What scripts/measure-reality runs, and what it writes.
+
+reality.py commands MACHINE WORKLOAD:SECONDS..   a line for each: a name, then the
+                                                 arguments of powerpack-load
+reality.py results FILE..                        sim/reality.toml
+"""
+
+import json
+import sys
+import tomllib
+from pathlib import Path
+
+WORKLOADS = Path(__file__).parent.parent / "sim" / "workloads"
+
+
+def number(value):
+    return f"{value:g}"
+
+
+def command(machine, workload, seconds):
+    spec = tomllib.loads((WORKLOADS / f"{workload}.toml").read_text())
+    tasks = []
+    for task in spec["task"]:
+        periodic = task["periodic"]
+        count = task.get("count", 1)
+        run = f"{number(periodic['run_ms'])}/{number(periodic['period_ms'])}"
+        tasks.append(f"{run}*{count}" if count > 1 else run)
+    stagger = "--stagger " if spec.get("stagger") else ""
+    name = f"{machine}:{workload}:{seconds}"
+    return f"{name} periodic --seconds {seconds} {stagger}{' '.join(tasks)}"
+
+
+def toml_run(line):
+    run = json.loads(line)
+    machine, workload, seconds = run["name"].split(":")
+    result = run["result"]
+    cpus = ", ".join(f"{pct:.2f}" for pct in result["non_idle_pct"])
+    return f"""
+[[run]]
+machine = "{machine}"
+workload = "{workload}"
+mode = "{run['mode']}"
+seconds = {float(seconds)}
+non_idle_pct = [{cpus}]
+overruns = {result['overruns']}
+longest_ms = {result['response']['max_us'] / 1e3:.2f}"""
+
+
+def main():
+    what, *rest = sys.argv[1:]
+    if what == "commands":
+        machine, *loads = rest
+        for load in loads:
+            workload, seconds = load.split(":")
+            print(command(machine, workload, seconds))
+        return
+    print("# Measured by scripts/measure-reality: Linux 7.2 in QEMU, virtual time.")
+    for path in rest:
+        for line in Path(path).read_text().splitlines():
+            print(toml_run(line))
+
+
+if __name__ == "__main__":
+    main()

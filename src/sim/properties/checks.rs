@@ -1,0 +1,152 @@
+//! What must hold.
+
+use powerpack_sim::{Kernel, State};
+
+use super::MS;
+use crate::bpf::intf;
+
+/// An idle CPU of the active set may leave a shared queue alone for so long: a
+/// kick is under way, or the task has just come.
+const LEFT_ALONE_MAX_MS: u32 = 2;
+/// A slice ends at the first tick after 3 ms.
+const SLICE_MAX_NS: u64 = 8 * MS;
+/// A queue is overdue with 15 ms of work for each CPU (PP_OVERDUE_BUDGETS), of which
+/// the last may be a run of 3 ms that takes two slices; then at the next tick an idle
+/// surplus CPU is woken.
+const WAITS_BESIDE_IDLE_MAX_NS: u64 = 60 * MS;
+/// Sleepers come back ahead of those who wait, and so may have a second turn before
+/// them; an LLC that has no CPU of its own is served every eighth time
+/// (PP_STEAL_FIRST_EVERY in dispatch.bpf.h).
+const TURNS: u64 = 2;
+const TURNS_OF_OTHER_LLCS: u64 = 8;
+const CPU_QUEUE_BASE: usize = intf::pp_limits_PP_CPU_QUEUE_BASE as usize;
+/// The active set is sized for an average with a half-life of 32 ms: after ten of
+/// them it is what it is.
+const SETTLED_MS: u64 = 320;
+/// The active set carries what runs if all but this share of it fits (of a CPU).
+const CARRIED_SLACK: f64 = 0.5;
+
+/// Looks at a machine each millisecond.
+pub struct Watch {
+    order: Vec<usize>,
+    llcs: usize,
+    left_alone_ms: u32,
+    settled_ms: u64,
+    busy_ns: u64,
+    can_move: bool,
+}
+
+impl Watch {
+    /// `order`: CPUs by rank. `can_move`: all tasks may run everywhere.
+    pub fn new(order: Vec<usize>, llcs: usize, can_move: bool) -> Self {
+        Watch { order, llcs, left_alone_ms: 0, settled_ms: 0, busy_ns: 0, can_move }
+    }
+
+    /// The policy or the CPUs have changed.
+    pub fn disturbed(&mut self) {
+        self.settled_ms = 0;
+    }
+
+    pub fn look(&mut self, kernel: &Kernel) {
+        check_tasks(kernel);
+        let left_alone = self.leaves_alone(kernel);
+        self.left_alone_ms = if left_alone { self.left_alone_ms + 1 } else { 0 };
+        assert!(
+            self.left_alone_ms <= LEFT_ALONE_MAX_MS,
+            "an idle CPU leaves tasks waiting: {}",
+            self.describe(kernel)
+        );
+        self.check_waits_beside_idle(kernel);
+        self.check_active_set(kernel);
+    }
+
+    /// Whether an idle CPU leaves what only it can run alone, or an active one what
+    /// its LLC shares.
+    fn leaves_alone(&self, kernel: &Kernel) -> bool {
+        let own = |&cpu: &usize| {
+            kernel.is_idle(cpu)
+                && kernel.waiting_on(cpu) + kernel.waiting_in(CPU_QUEUE_BASE + cpu) > 0
+        };
+        let shared = (0..self.llcs).any(|llc| kernel.waiting_in(llc) > 0);
+        let mut active = self.order[..kernel.nr_active().unwrap()].iter();
+        self.order.iter().any(own) || shared && active.any(|&cpu| kernel.is_idle(cpu))
+    }
+
+    /// Nobody waits for long for the active CPUs while another is idle.
+    fn check_waits_beside_idle(&self, kernel: &Kernel) {
+        let equal = kernel.tasks.iter().all(|task| task.c().scx.weight == 100);
+        if !self.can_move || !equal || !self.order.iter().any(|&cpu| kernel.is_idle(cpu)) {
+            return;
+        }
+        for task in kernel.tasks.iter().filter(|task| task.state == State::Queued) {
+            let waited_ns = kernel.now_ns() - task.queued_since_ns;
+            assert!(
+                waited_ns <= WAITS_BESIDE_IDLE_MAX_NS,
+                "a task waits for {} ms although a CPU is idle: {}",
+                waited_ns / MS,
+                self.describe(kernel)
+            );
+        }
+    }
+
+    /// The active set has the capacity for what ran since things have settled.
+    fn check_active_set(&mut self, kernel: &Kernel) {
+        let busy_ns = |kernel: &Kernel| kernel.cpus.iter().map(|cpu| cpu.non_idle_ns).sum();
+        if self.settled_ms == 0 {
+            self.busy_ns = busy_ns(kernel);
+        }
+        self.settled_ms += 1;
+        if self.settled_ms < SETTLED_MS || !self.can_move {
+            return;
+        }
+        let now: u64 = busy_ns(kernel);
+        let busy = (now - self.busy_ns) as f64 / (self.settled_ms - 1) as f64 / MS as f64;
+        self.settled_ms = 0;
+        let active = kernel.nr_active().unwrap() as f64;
+        assert!(
+            busy <= active + CARRIED_SLACK,
+            "{busy:.2} CPUs are busy, and {active} active: {}",
+            self.describe(kernel)
+        );
+    }
+
+    /// Among equals nobody waited for more than a slice of everyone else, `turns` times.
+    pub fn check_waits(&self, kernel: &Kernel) {
+        let turns = if self.llcs > 1 { TURNS_OF_OTHER_LLCS } else { TURNS };
+        let bound_ns = (kernel.tasks.len() as u64 + 1) * SLICE_MAX_NS * turns;
+        for (id, task) in kernel.tasks.iter().enumerate() {
+            let waits = task.state == State::Queued;
+            let waited_ns = if waits { kernel.now_ns() - task.queued_since_ns } else { 0 };
+            let longest_ns = waited_ns.max(task.longest_wait_ns);
+            assert!(longest_ns <= bound_ns, "task {id} waited for {longest_ns} of {bound_ns} ns");
+        }
+    }
+
+    /// Who is idle, and what waits where.
+    fn describe(&self, kernel: &Kernel) -> String {
+        let cpus = self.order.iter().map(|&cpu| {
+            let state = if !kernel.cpus[cpu].online {
+                "offline"
+            } else if kernel.is_idle(cpu) {
+                "idle"
+            } else {
+                "busy"
+            };
+            let own = kernel.waiting_in(CPU_QUEUE_BASE + cpu);
+            format!("CPU {cpu} {state} local {} own {own}", kernel.waiting_on(cpu))
+        });
+        let shared: Vec<usize> = (0..self.llcs).map(|llc| kernel.waiting_in(llc)).collect();
+        let cpus: Vec<String> = cpus.collect();
+        let active = kernel.nr_active().unwrap();
+        let ms = kernel.now_ns() / MS;
+        format!("{ms} ms: {active} active of {}; shared {shared:?}", cpus.join(", "))
+    }
+}
+
+/// Every task is where its state says, and none is in two places or nowhere.
+fn check_tasks(kernel: &Kernel) {
+    let of = |state| kernel.tasks.iter().filter(|task| task.state == state).count();
+    assert_eq!(of(State::Queued), kernel.waiting(), "a task is lost");
+    let busy = (0..kernel.cpus.len()).filter(|&cpu| kernel.is_running(cpu)).count();
+    assert_eq!(of(State::Running), busy, "a task is lost");
+}

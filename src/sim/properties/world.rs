@@ -1,0 +1,146 @@
+//! Random machines and loads.
+
+use powerpack_sim::{
+    Context, CpuMask, Kernel, Machine, Program, Scheduler, Step, System, TaskSpec,
+};
+use proptest::prelude::*;
+
+use super::MS;
+use crate::bpf::intf;
+use crate::policy::{Mode, Policy};
+use crate::sim::system::{bytes_of, for_sim, rank};
+use crate::topology::Ranks;
+
+pub const WEIGHT_DEFAULT: u32 = intf::pp_limits_PP_WEIGHT_DEFAULT;
+
+/// A task that runs and sleeps; `sleep_ns` 0 is a hog.
+#[derive(Clone, Debug)]
+pub struct Load {
+    pub run_ns: u64,
+    pub sleep_ns: u64,
+    pub weight: u32,
+    /// Which CPUs, as bits of a number; 0 is all.
+    pub cpus: u32,
+    /// There are two of it, which wake each other and sleep.
+    pub pair: bool,
+}
+
+impl Load {
+    /// One that never sleeps, of nice 0, anywhere.
+    pub fn hog() -> Self {
+        Load { run_ns: MS, sleep_ns: 0, weight: WEIGHT_DEFAULT, cpus: 0, pair: false }
+    }
+}
+
+pub struct Runner {
+    pub load: Load,
+    pub runs: bool,
+}
+
+impl Program for Runner {
+    fn next(&mut self, context: &mut Context) -> Step {
+        self.runs = !self.runs || self.load.sleep_ns == 0;
+        if self.runs {
+            Step::Run(self.load.run_ns)
+        } else {
+            Step::SleepUntil(context.now_ns + self.load.sleep_ns)
+        }
+    }
+}
+
+/// One of two that hand a turn to each other.
+struct Partner {
+    run_ns: u64,
+    other: usize,
+    has_turn: bool,
+    ran: bool,
+}
+
+impl Program for Partner {
+    fn next(&mut self, context: &mut Context) -> Step {
+        if std::mem::take(&mut self.ran) {
+            context.wake(self.other, true);
+            self.has_turn = false;
+        }
+        if !std::mem::replace(&mut self.has_turn, true) {
+            return Step::Block;
+        }
+        self.ran = true;
+        Step::Run(self.run_ns)
+    }
+}
+
+pub fn machines() -> impl Strategy<Value = String> {
+    let llc = (1..4usize, 1..3usize, prop_oneof![Just(1024usize), 300..1024usize]);
+    prop::collection::vec(llc, 1..4).prop_map(|llcs| {
+        let mut text = "name='any'\nabout=''\n[costs]\nhz=250\nswitch_us=2\nwake_us=5\n".to_owned();
+        for (package, (cores, threads, capacity)) in llcs.into_iter().enumerate() {
+            text += &format!(
+                "[core.of{package}]\nthreads={threads}\ncapacity={capacity}\n\
+                 smt_speed_pct={:?}\n[[llc]]\ncore='of{package}'\npackage={package}\n\
+                 cores={cores}\n",
+                &[100, 60][..threads]
+            );
+        }
+        text
+    })
+}
+
+pub fn loads() -> impl Strategy<Value = Vec<Load>> {
+    let sleep = prop_oneof![1 => Just(0), 4 => MS / 10..60 * MS];
+    let cpus = prop_oneof![3 => Just(0u32), 1 => any::<u32>()];
+    let weight = prop_oneof![30 => Just(WEIGHT_DEFAULT), 1 => 1..1000u32];
+    let load = (MS / 50..20 * MS, sleep, weight, cpus, prop::bool::weighted(0.1));
+    let load = load.prop_map(|(run_ns, sleep_ns, weight, cpus, pair)| Load {
+        run_ns,
+        sleep_ns,
+        weight,
+        cpus,
+        pair,
+    });
+    prop::collection::vec(load, 1..24)
+}
+
+fn allowed(cpus: u32, nr: usize) -> CpuMask {
+    let mask = CpuMask::of((0..nr).filter(|cpu| cpus >> (cpu % 32) & 1 == 1));
+    if mask.count() == 0 { CpuMask::of(0..nr) } else { mask }
+}
+
+/// Makes the tasks of a load.
+pub fn spawn(kernel: &mut Kernel, load: &Load) {
+    let allowed = allowed(load.cpus, kernel.cpus.len());
+    let mut make = |program: Box<dyn Program>| {
+        kernel.spawn(TaskSpec { weight: load.weight, ..TaskSpec::new(program, allowed) }, 0)
+    };
+    if !load.pair {
+        make(Box::new(Runner { load: load.clone(), runs: false }));
+        return;
+    }
+    let partner = |other, has_turn| Partner { run_ns: load.run_ns, other, has_turn, ran: false };
+    let first = make(Box::new(partner(0, false)));
+    make(Box::new(partner(first, true)));
+    // Tasks are numbered as they are made: only now is the second one's number known.
+    let second = first + 1;
+    kernel.tasks[first].program = Box::new(partner(second, false));
+}
+
+/// Our scheduler on `machine`.
+pub fn boot(machine: &Machine, ranks: &Ranks, mode: Mode) -> Kernel {
+    let policy = bytes_of(Policy::new(mode, None, ranks).unwrap().to_bpf(ranks));
+    let scheduler = Scheduler::Powerpack(for_sim(ranks), policy);
+    Kernel::boot(machine, &System { scheduler, governor: None })
+}
+
+/// Takes a CPU offline, or brings it back.
+pub fn plug(kernel: &mut Kernel, cpu: usize) {
+    if !kernel.cpus[cpu].online {
+        kernel.online(cpu);
+    } else if kernel.cpus.iter().filter(|cpu| cpu.online).count() > 1 {
+        kernel.offline(cpu);
+    }
+}
+
+/// The machine's ranks.
+pub fn ranks_of(machine: &Machine) -> Ranks {
+    rank(machine).unwrap()
+}
