@@ -54,18 +54,32 @@ unsafe extern "C" {
         hold: u64,
         since: &mut u64,
     ) -> u32;
-    safe fn native_should_wait(
+    safe fn native_should_wait(policy: &pp_policy, task: &Wait) -> i32;
+    safe fn native_is_overdue(
         policy: &pp_policy,
-        wait: u64,
-        est: u32,
-        util: u32,
-        room: u64,
+        queued: &[i64; 4],
+        servers: u32,
+        waiting: u64,
     ) -> i32;
+    safe fn native_perf_wish(cpu_util: u32, task_util: u32, race: i32, capacity: u32) -> u32;
+    safe fn native_perf_is_news(wish: u32, told: u32) -> i32;
     safe fn native_pick_idle(policy: &pp_policy, view: &View, prev: u32) -> i32;
     safe fn native_pick_surplus(view: &View) -> i32;
     safe fn native_whole_cores(idle: u64, siblings: u64, threads: u32) -> u64;
     safe fn native_ranks_below(end: u32, word: u32) -> u64;
     fn native_size(policy: &pp_policy, capacity: *const u32, nr_ranks: u32, demand: u64) -> u64;
+}
+
+/// `struct pp_wait`.
+#[repr(C)]
+#[derive(Clone, Copy, Default)]
+struct Wait {
+    wait_ns: u64,
+    run_left_ns: u64,
+    running_left_ns: u64,
+    room: u64,
+    util_est: u32,
+    util: u32,
 }
 
 /// The needed prefix and the ceiling.
@@ -153,10 +167,41 @@ fn a_longer_run_does_not_delay_a_shorter_one() {
 
 #[test]
 fn a_task_remembered_to_be_big_needs_room() {
-    let policy = packing(4);
-    assert_eq!(native_should_wait(&policy, MS, 900, 0, 500), 0);
-    assert_eq!(native_should_wait(&policy, MS, 900, 500, 500), 1);
-    assert_eq!(native_should_wait(&policy, 6 * MS, 0, 0, 500), 0);
+    let wait = Wait { wait_ns: MS, util_est: 900, room: 500, ..Wait::default() };
+    let waits = |wait: Wait| native_should_wait(&packing(4), &wait) == 1;
+    assert!(!waits(wait));
+    assert!(waits(Wait { util: 500, ..wait }), "that is in the demand already");
+    assert!(!waits(Wait { wait_ns: 6 * MS, util_est: 0, ..wait }), "too long");
+}
+
+#[test]
+fn a_long_run_does_not_wait_for_another() {
+    let wait = Wait { wait_ns: 4 * MS, run_left_ns: 50 * MS, room: 500, ..Wait::default() };
+    let waits = |wait: Wait| native_should_wait(&packing(4), &wait) == 1;
+    assert!(waits(wait) && waits(Wait { running_left_ns: 4 * MS, ..wait }));
+    assert!(!waits(Wait { running_left_ns: 50 * MS, ..wait }));
+    assert!(waits(Wait { run_left_ns: MS, running_left_ns: 50 * MS, ..wait }));
+}
+
+#[test]
+fn a_queue_is_overdue_with_much_work_or_if_it_is_never_empty() {
+    let overdue = |queued_ms: u64, servers, waiting_ms: u64| {
+        let queued = [(queued_ms * MS) as i64, 0, 0, 0];
+        native_is_overdue(&packing(4), &queued, servers, waiting_ms * MS) == 1
+    };
+    assert!(!overdue(14, 1, 1) && overdue(16, 1, 1) && !overdue(16, 2, 1));
+    assert!(!overdue(1, 1, 14) && overdue(1, 1, 16));
+}
+
+#[test]
+fn a_cpu_is_wished_what_it_needs_and_not_less_than_is_worth_it() {
+    assert_eq!(native_perf_wish(0, 0, 0, 1000), 550);
+    assert_eq!(native_perf_wish(600, 100, 0, 1000), 750, "a quarter more");
+    assert_eq!(native_perf_wish(100, 700, 0, 1000), 875, "what the task needed before");
+    assert_eq!(native_perf_wish(0, 0, 1, 1000), 1000, "others wait, or nothing is known");
+    assert_eq!(native_perf_wish(900, 0, 0, 400), 400);
+    let news = |wish, told| native_perf_is_news(wish, told) == 1;
+    assert!(news(564, 500) && news(500, 564) && !news(563, 500) && !news(500, 500));
 }
 
 #[test]

@@ -81,17 +81,34 @@ verified_once bool is_overdue(u32 llc)
 {
 	struct pp_queue *queue = queue_of(llc);
 
-	return queue->nr > 0 && pp_is_overdue(policy_now(), queue->queued_ns, nr_servers(llc));
+	return queue->nr > 0 && pp_is_overdue(policy_now(), queue->queued_ns, nr_servers(llc),
+					      scx_bpf_now() - queue->waiting_since_ns);
+}
+
+/* The first LLC from @llc on of which more waits than its active CPUs do in time;
+ * -1: none. */
+static s32 overdue_from(u32 llc)
+{
+	u32 step;
+
+	bpf_for (step, 0, nr_llcs) {
+		if (is_overdue((llc + step) % nr_llcs))
+			return (llc + step) % nr_llcs;
+	}
+	return -1;
 }
 
 /* A surplus CPU: what is bound to it, and what the active ones cannot do in time. */
 static bool take_surplus(s32 cpu)
 {
-	u32 llc = llc_queue(queueing_cpu(cpu));
+	s32 llc;
 
 	if (take_from(cpu_queue(cpu)))
 		return true;
-	if (rank_of(cpu) >= active_set.ceiling || !is_overdue(llc) || !take_from(llc))
+	if (rank_of(cpu) >= active_set.ceiling)
+		return false;
+	llc = overdue_from(llc_queue(queueing_cpu(cpu)));
+	if (llc < 0 || !take_from(llc))
 		return false;
 	__sync_fetch_and_add(&active_set.spills, 1);
 	count(PP_EV_SPILL);
@@ -167,12 +184,13 @@ static __always_inline void dispatch_cpu(s32 cpu, struct task_struct *prev)
 	}
 }
 
-/* More waits for the active CPUs than they can do in time: wake a surplus one. */
+/* More waits for the active CPUs than they can do in time: wake a surplus one. An
+ * LLC whose CPUs have all left the active set has no ticks of its own. */
 static __always_inline void relieve(s32 cpu)
 {
 	s32 idle;
 
-	if (!is_overdue(llc_queue(cpu)))
+	if (overdue_from(llc_queue(cpu)) < 0)
 		return;
 	idle = claim_surplus(NULL, false);
 	if (idle >= 0)

@@ -91,8 +91,7 @@ s32 BPF_STRUCT_OPS(powerpack_select_cpu, struct task_struct *p, s32 prev_cpu, u6
 
 	if (!task)
 		return prev_cpu;
-	if ((wake_flags & SCX_WAKE_SYNC) && policy_now()->sync_stacks && !task->restricted &&
-	    is_active(here) && cpu_state(here)->online && may_go_direct(here)) {
+	if ((wake_flags & SCX_WAKE_SYNC) && may_stack(task, here, prev_cpu)) {
 		count(PP_EV_WAKE_SYNC);
 		run_on(p, task, here, 0);
 		go_direct(here);
@@ -151,9 +150,10 @@ void BPF_STRUCT_OPS(powerpack_running, struct task_struct *p)
 	cpu->stint_start_ns = now;
 	cpu->direct_waiting = 0;
 	cpu->curr_run_ns = task_run_begun(task);
+	leave_queue(task);
+	follow_clock(task, scx_bpf_task_cpu(p));
 	cpu->curr_deadline = task_deadline(task);
 	cpu->curr_queue = task->queue;
-	leave_queue(task);
 	lead_clock(task);
 	wish_as_it_runs(cpu, scx_bpf_task_cpu(p), task, now);
 	if (direct && !task->run_ns)

@@ -82,7 +82,8 @@ static __always_inline s32 queueing_cpu(s32 cpu)
 {
 	u32 nr = active_set.nr;
 
-	return rank_of(cpu) < nr ? cpu : cpu_at(nr - 1);
+	/* The last active rank is online: see pp_size_rank(). */
+	return rank_of(cpu) < nr && cpu_state(cpu)->online ? cpu : cpu_at(nr - 1);
 }
 
 /* What is left of what runs on @cpu or is about to, as far as is known. */
@@ -152,11 +153,28 @@ static __always_inline u64 kept_by_running(const struct pp_task *task, s32 cpu, 
 verified_once bool should_wait(const struct pp_task *task __arg_nonnull, s32 cpu, bool waking)
 {
 	u32 llc = llc_queue(cpu);
-	u64 wait = pp_expected_wait(queue_of(llc)->queued_ns, task_run_class(task),
-				    kept_by_running(task, cpu, waking), nr_servers(llc));
+	struct pp_wait wait = {
+		.wait_ns = pp_expected_wait(queue_of(llc)->queued_ns, task_run_class(task),
+					    kept_by_running(task, cpu, waking), nr_servers(llc)),
+		.run_left_ns = task_run_left(task),
+		.running_left_ns = waking ? running_left(cpu_state(cpu), scx_bpf_now()) : 0,
+		.room = active_set.room,
+		.util_est = task->util_est,
+		.util = pp_util(task->util_fp),
+	};
 
-	return pp_should_wait(policy_now(), wait, task->util_est, pp_util(task->util_fp),
-			      active_set.room);
+	return pp_should_wait(policy_now(), &wait);
+}
+
+/* Whether a task that @here wakes and makes way for takes its place: on an active
+ * CPU, or on a surplus one if the active ones cannot take it. */
+static __always_inline bool may_stack(const struct pp_task *task, s32 here, s32 prev_cpu)
+{
+	if (!policy_now()->sync_stacks || task->restricted || !cpu_state(here)->online ||
+	    !may_go_direct(here))
+		return false;
+	return is_active(here) || (rank_of(here) < active_set.ceiling &&
+				   !should_wait(task, queueing_cpu(prev_cpu), true));
 }
 
 /* Run @p on a surplus CPU: the one it is on if its slice ended there, after who

@@ -195,27 +195,46 @@ static inline u64 pp_expected_wait(const s64 *queued_ns, u32 run_class, u64 runn
 	return running_left_ns + (ahead > 0 ? (u64)ahead / nr_servers : 0);
 }
 
-/* Whether the task waits for an active CPU rather than spills: soon enough,
- * and the capacity that it was remembered to need is there. A task's decayed
- * utilization is in the demand already, so only the rest is asked for. */
-static inline int pp_should_wait(const struct pp_policy *policy, u64 wait_ns, u32 util_est,
-				 u32 util, u64 room)
-{
-	u32 extra = util_est > util ? util_est - util : 0;
+/* What a task that may wait is known to need, and what it would wait for. */
+struct pp_wait {
+	u64 wait_ns;	     /* until it is served */
+	u64 run_left_ns;     /* what it needs then */
+	u64 running_left_ns; /* what who runs now still needs */
+	u64 room;	     /* what the active set takes until it is full; 1024 a CPU */
+	u32 util_est, util;  /* what it was remembered to use, and what has not decayed */
+};
 
-	return wait_ns <= policy->latency_budget_ns && extra <= room;
+/*
+ * Whether the task waits for an active CPU rather than spills: it is served soon
+ * enough, and the capacity that it was remembered to need is there. A task's
+ * decayed utilization is in the demand already, so only the rest is asked for.
+ * Two long runs would share the CPU by slices until the utilization tells: each
+ * would end by as much later as the other one takes.
+ */
+static inline int pp_should_wait(const struct pp_policy *policy, const struct pp_wait *task)
+{
+	u64 budget_ns = policy->latency_budget_ns;
+	u32 extra = task->util_est > task->util ? task->util_est - task->util : 0;
+
+	if (task->run_left_ns > budget_ns && task->running_left_ns > budget_ns)
+		return 0;
+	return task->wait_ns <= budget_ns && extra <= task->room;
 }
 
 /*
  * Whether a queue needs help from surplus CPUs although each task in it was
  * expected to be served in time as it came. The last one of a burst waits for
- * all but itself, so the sum may well be above the budget for a moment.
+ * all but itself, so the sum may well be above the budget for a moment; and so
+ * may somebody always wait, but not for long: a queue that has not been empty for
+ * @waiting_ns is one that its CPUs do not get through.
  */
 static inline int pp_is_overdue(const struct pp_policy *policy, const s64 *queued_ns,
-				u32 nr_servers)
+				u32 nr_servers, u64 waiting_ns)
 {
-	return pp_expected_wait(queued_ns, PP_RUN_CLASSES - 1, 0, nr_servers) >
-	       PP_OVERDUE_BUDGETS * policy->latency_budget_ns;
+	u64 limit = PP_OVERDUE_BUDGETS * policy->latency_budget_ns;
+
+	return waiting_ns > limit ||
+	       pp_expected_wait(queued_ns, PP_RUN_CLASSES - 1, 0, nr_servers) > limit;
 }
 
 /* The weight of a task in a cgroup of @cgroup_weight (100 = default); 1..10000. */

@@ -89,8 +89,11 @@ verified_once u64 task_deadline(const struct pp_task *task __arg_nonnull)
 static __always_inline void insert_queue(struct task_struct *p, struct pp_task *task, u32 id,
 					 u64 enq_flags)
 {
+	struct pp_queue *queue = queue_of(id);
 	u64 left = task_run_left(task);
 
+	if (queue->nr <= 0)
+		queue->waiting_since_ns = scx_bpf_now();
 	task->queued_class = task_run_class(task);
 	task->queued_ns = left < PP_SLICE_SHARED_NS ? left + 1 : PP_SLICE_SHARED_NS;
 	add_waiting(id, 1, task->queued_class, task->queued_ns);
@@ -103,20 +106,26 @@ verified_once bool take_from(u32 id)
 	return queue_of(id)->nr > 0 && scx_bpf_dsq_move_to_local(id, 0);
 }
 
-/* The clock of LLC queue @id, at the ticks of a busy CPU. */
+/* A task that another LLC has taken goes by the clock of that from now on: else it
+ * would be ahead of its own clock alone, and might never be behind those here. */
+static __always_inline void follow_clock(struct pp_task *task, s32 cpu)
+{
+	if (nr_llcs > 1 && clock_of(task->queue) != queue_of(llc_queue(cpu)))
+		join_vtime(task, llc_queue(cpu));
+}
+
+/* The clock of LLC queue @id, at the ticks of a busy CPU: it goes on at least at
+ * the floor's pace from where it was at the last one. */
 verified_once int advance_vtime_floor(u32 id, u64 now)
 {
 	struct pp_queue *queue = queue_of(id);
-	u64 elapsed = now - queue->floor_ns, floor;
+	u64 elapsed = now - queue->floor_ns, floor = pp_vtime_floor(queue->floor_vtime, elapsed);
+	bool waits = queue->nr > 0 || nr_waiting_for_cpus > 0;
 
-	if ((!queue->nr && nr_waiting_for_cpus <= 0) || elapsed > PP_NS_PER_MS * 1000) {
-		queue->floor_ns = now;
-		queue->floor_vtime = queue->vtime;
-		return 0;
-	}
-	floor = pp_vtime_floor(queue->floor_vtime, elapsed);
-	if ((s64)(floor - queue->vtime) > 0)
+	if (waits && elapsed < PP_NS_PER_MS * 1000 && (s64)(floor - queue->vtime) > 0)
 		queue->vtime = floor;
+	queue->floor_ns = now;
+	queue->floor_vtime = queue->vtime;
 	return 0;
 }
 

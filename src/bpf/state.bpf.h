@@ -50,6 +50,7 @@ u32 rank_capacity[PP_MAX_CPUS];
 struct pp_queue {
 	u64 vtime;		       /* of its most advanced task that has run */
 	u64 floor_vtime, floor_ns;     /* see pp_vtime_floor() */
+	u64 waiting_since_ns;	       /* since when it has not been empty */
 	s64 queued_ns[PP_RUN_CLASSES]; /* expected work waiting in it */
 	s32 nr;			       /* tasks waiting in it */
 } __attribute__((aligned(64)));

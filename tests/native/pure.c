@@ -3,7 +3,7 @@
  * The pure headers of the BPF side, compiled natively and with names that Rust
  * can call: src/pure.rs tests the very code the kernel runs.
  */
-#include "policy.h"
+#include "freq.h"
 
 #define EXPORT(type, name, params, args)                                                           \
 	type native_##name params                                                                  \
@@ -27,8 +27,14 @@ EXPORT(int, slice_over, (u64 expected, u64 ran, int short_waits), (expected, ran
 EXPORT(u32, effective_weight, (u32 weight, u32 cgroup), (weight, cgroup))
 EXPORT(u32, next_active, (u32 nr, u32 needed, u32 ceiling, u64 now, u64 hold, u64 *since),
        (nr, needed, ceiling, now, hold, since))
-EXPORT(int, should_wait, (const struct pp_policy *policy, u64 wait, u32 est, u32 util, u64 room),
-       (policy, wait, est, util, room))
+EXPORT(int, should_wait, (const struct pp_policy *policy, const struct pp_wait *task),
+       (policy, task))
+EXPORT(int, is_overdue,
+       (const struct pp_policy *policy, const s64 *queued, u32 servers, u64 waiting),
+       (policy, queued, servers, waiting))
+EXPORT(u32, perf_wish, (u32 cpu_util, u32 task_util, int race, u32 capacity),
+       (cpu_util, task_util, race, capacity))
+EXPORT(int, perf_is_news, (u32 wish, u32 told), (wish, told))
 
 EXPORT(s32, pick_idle, (const struct pp_policy *policy, const struct pp_view *view, u32 prev),
        (policy, view, prev))

@@ -10,15 +10,16 @@ use crate::bpf::intf;
 const LEFT_ALONE_MAX_MS: u32 = 2;
 /// A slice ends at the first tick after 3 ms.
 const SLICE_MAX_NS: u64 = 8 * MS;
-/// A queue is overdue with 15 ms of work for each CPU (PP_OVERDUE_BUDGETS), of which
-/// the last may be a run of 3 ms that takes two slices; then at the next tick an idle
-/// surplus CPU is woken.
-const WAITS_BESIDE_IDLE_MAX_NS: u64 = 60 * MS;
+/// A queue is overdue with 15 ms of work for each CPU (PP_OVERDUE_BUDGETS) or if it
+/// has not been empty for as long. Then each tick of 4 ms wakes an idle surplus CPU,
+/// one after the other.
+const OVERDUE_NS: u64 = 25 * MS;
+const RELIEF_NS: u64 = 5 * MS;
 /// Sleepers come back ahead of those who wait, and so may have a second turn before
-/// them; an LLC that has no CPU of its own is served every eighth time
-/// (PP_STEAL_FIRST_EVERY in dispatch.bpf.h).
-const TURNS: u64 = 2;
-const TURNS_OF_OTHER_LLCS: u64 = 8;
+/// them, and a CPU that goes costs one; an LLC that has no CPU of its own is served
+/// every eighth time (PP_STEAL_FIRST_EVERY in dispatch.bpf.h).
+const TURNS: u64 = 3;
+const TURNS_OF_OTHER_LLCS: u64 = 10;
 const CPU_QUEUE_BASE: usize = intf::pp_limits_PP_CPU_QUEUE_BASE as usize;
 /// The active set is sized for an average with a half-life of 32 ms: after ten of
 /// them it is what it is.
@@ -78,10 +79,11 @@ impl Watch {
         if !self.can_move || !equal || !self.order.iter().any(|&cpu| kernel.is_idle(cpu)) {
             return;
         }
+        let bound_ns = OVERDUE_NS + RELIEF_NS * self.order.len() as u64;
         for task in kernel.tasks.iter().filter(|task| task.state == State::Queued) {
             let waited_ns = kernel.now_ns() - task.queued_since_ns;
             assert!(
-                waited_ns <= WAITS_BESIDE_IDLE_MAX_NS,
+                waited_ns <= bound_ns,
                 "a task waits for {} ms although a CPU is idle: {}",
                 waited_ns / MS,
                 self.describe(kernel)

@@ -6,7 +6,7 @@ mod world;
 
 use powerpack_sim::{CpuMask, Machine, Sabotage, TaskSpec};
 use proptest::prelude::*;
-use proptest::test_runner::{Config, TestError, TestRunner};
+use proptest::test_runner::{Config, RngSeed, TestError, TestRunner};
 
 use crate::policy::{Mode, Policy};
 use crate::sim::system::bytes_of;
@@ -70,11 +70,15 @@ fn drive(case: &Case, sabotage: Option<Sabotage>) {
 
 /// So many machines; `PROPTEST_CASES` asks for others.
 const CASES: u32 = 2000;
+const SEED: u64 = 1;
 
+/// Always the same ones, unless others are asked for.
 fn config() -> ProptestConfig {
-    let asked = std::env::var_os("PROPTEST_CASES").is_some();
-    let default = ProptestConfig::default();
-    ProptestConfig { cases: if asked { default.cases } else { CASES }, ..default }
+    let default = ProptestConfig { failure_persistence: None, ..ProptestConfig::default() };
+    if std::env::var_os("PROPTEST_CASES").is_some() {
+        return default;
+    }
+    ProptestConfig { cases: CASES, rng_seed: RngSeed::Fixed(SEED), ..default }
 }
 
 proptest! {
@@ -93,6 +97,7 @@ fn a_scheduler_made_bad_on_purpose_is_found_out() {
             cases: CASES,
             max_shrink_iters: 0,
             failure_persistence: None,
+            rng_seed: RngSeed::Fixed(SEED),
             ..Config::default()
         };
         let mut runner = TestRunner::new(config);
