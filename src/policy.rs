@@ -98,7 +98,8 @@ impl Policy {
             fill_pct: FILL_PCT,
             min_ranks: if spread { ceiling } else { 1 },
             max_ranks: ceiling,
-            idle_core_first: spread.into(),
+            // Two threads of a core are each slower than alone.
+            idle_core_first: 1,
             sync_stacks: (!spread).into(),
         }
     }

@@ -67,7 +67,13 @@ unsafe extern "C" {
     safe fn native_pick_surplus(view: &View) -> i32;
     safe fn native_whole_cores(idle: u64, siblings: u64, threads: u32) -> u64;
     safe fn native_ranks_below(end: u32, word: u32) -> u64;
-    fn native_size(policy: &pp_policy, capacity: *const u32, nr_ranks: u32, demand: u64) -> u64;
+    fn native_size(
+        policy: &pp_policy,
+        capacity: *const u32,
+        nr_ranks: u32,
+        demand: u64,
+        threads: u32,
+    ) -> u64;
 }
 
 /// `struct pp_wait`.
@@ -84,8 +90,14 @@ struct Wait {
 
 /// The needed prefix and the ceiling.
 fn size(policy: &pp_policy, capacity: &[u32], demand: u64) -> (usize, usize) {
+    size_smt(policy, capacity, demand, 1)
+}
+
+/// The same of cores with so many threads.
+fn size_smt(policy: &pp_policy, capacity: &[u32], demand: u64, threads: u32) -> (usize, usize) {
+    let nr = capacity.len() as u32;
     // SAFETY: the length belongs to the pointer.
-    let both = unsafe { native_size(policy, capacity.as_ptr(), capacity.len() as u32, demand) };
+    let both = unsafe { native_size(policy, capacity.as_ptr(), nr, demand, threads) };
     ((both & 0xffff_ffff) as usize, (both >> 32) as usize)
 }
 
@@ -163,6 +175,14 @@ fn a_longer_run_does_not_delay_a_shorter_one() {
     assert_eq!(native_expected_wait(&queued, native_run_class(5 * MS), MS, 1), 11 * MS);
     assert_eq!(native_expected_wait(&queued, 3, 0, 2), 5 * MS);
     assert_eq!(native_expected_wait(&[-5, 0, 0, 0], 3, 0, 1), 0, "a count gone wrong is no wait");
+}
+
+#[test]
+fn a_second_thread_of_a_core_carries_nothing() {
+    let policy = packing(8);
+    assert_eq!(size_smt(&policy, &[1024; 8], 800, 4), (1, 8));
+    assert_eq!(size_smt(&policy, &[1024; 8], 900, 4), (5, 8), "the next core");
+    assert_eq!(size_smt(&policy, &[1024; 8], 3000, 4), (8, 8), "all there is");
 }
 
 #[test]
@@ -363,7 +383,8 @@ proptest! {
             prop_assert!((0..nr as i32).all(|r| !fits(r)), "an idle CPU was overlooked");
         }
         let surplus = native_pick_surplus(&View { among: &range(nr, 400), ..view });
-        let first = (nr as i32..400).find(|&r| fits(r));
+        let whole = (nr as i32..400).find(|&r| fits(r) && core(r));
+        let first = whole.or_else(|| (nr as i32..400).find(|&r| fits(r)));
         prop_assert_eq!(surplus, first.unwrap_or(-1));
     }
 

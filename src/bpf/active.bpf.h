@@ -31,6 +31,14 @@ static __always_inline u32 measure_cpu(const struct pp_cpu *cpu, u64 now, u32 *l
 	return util > bound ? util - bound : 0;
 }
 
+/* Whether the rank before is on the same core, and online. */
+static __always_inline bool is_sibling(u32 rank)
+{
+	return threads_per_core > 1 && rank > 0 &&
+	       (siblings[rank_word(rank - 1)] & rank_bit(rank - 1)) &&
+	       cpu_state(cpu_at(rank - 1))->online;
+}
+
 /* Fill in @sizing for what runs now. */
 verified_once int measure(u64 now)
 {
@@ -41,8 +49,15 @@ verified_once int measure(u64 now)
 	bpf_for (rank, 0, nr_ranks)
 		sizing.demand += measure_cpu(cpu_state(cpu_at(rank)), now,
 					     &rank_capacity[rank % PP_MAX_CPUS]);
-	bpf_for (rank, 0, nr_ranks)
-		pp_size_rank(policy, &sizing, rank, rank_capacity[rank % PP_MAX_CPUS]);
+	bpf_for (rank, 0, nr_ranks) {
+		struct pp_rank of = {
+			.rank = rank,
+			.capacity = rank_capacity[rank % PP_MAX_CPUS],
+			.sibling = is_sibling(rank),
+		};
+
+		pp_size_rank(policy, &sizing, &of);
+	}
 	return 0;
 }
 

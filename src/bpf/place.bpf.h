@@ -68,9 +68,11 @@ verified_once s32 claim_surplus(const struct pp_task *task, bool beyond)
 	const u64 *allowed = task ? task->allowed : surplus_ranks;
 	struct pp_view view = {
 		.idle = idle_ranks,
+		.siblings = (const u64 *)siblings,
 		.allowed = allowed,
 		.among = beyond ? allowed : surplus_ranks,
 		.nr_words = nr_words,
+		.threads = threads_per_core,
 	};
 	s32 rank = pp_pick_surplus(&view);
 

@@ -146,17 +146,26 @@ static inline s32 pp_pick_idle(const struct pp_policy *policy, const struct pp_v
 	return rank;
 }
 
-/* Which idle surplus CPU takes what the active ones cannot: the one nearest to
- * the active set, which is the next that would join it; -1: none. */
-static inline s32 pp_pick_surplus(const struct pp_view *view)
+/* The lowest rank of the candidates; -1: none. */
+static inline s32 pp_lowest_of(const struct pp_view *view, int whole_cores)
 {
 	for (u32 word = 0; word < view->nr_words && word < PP_RANK_WORDS; word++) {
-		u64 bits = pp_candidates(view, word, 0);
+		u64 bits = pp_candidates(view, word, whole_cores);
 
 		if (bits)
 			return pp_lowest(word, bits);
 	}
 	return -1;
+}
+
+/* Which idle surplus CPU takes what the active ones cannot: the one nearest to
+ * the active set, which is the next that would join it; -1: none. Not the sibling
+ * of a busy CPU while there is a whole core: it would slow both down. */
+static inline s32 pp_pick_surplus(const struct pp_view *view)
+{
+	s32 rank = view->threads > 1 ? pp_lowest_of(view, 1) : -1;
+
+	return rank < 0 ? pp_lowest_of(view, 0) : rank;
 }
 
 /*
@@ -325,23 +334,32 @@ struct pp_sizing {
 	u32 pad;
 };
 
+/* A rank as it is told to pp_size_rank(). */
+struct pp_rank {
+	u32 rank;
+	u32 capacity; /* effective: what bound tasks take is off already; 0: offline */
+	u32 sibling;  /* the rank before is on the same core, and online */
+};
+
 /*
  * Needed is the smallest prefix of the ranks that carries the demand at the
- * fill level. @capacity is the effective one: what bound tasks take is off
- * already, and it is 0 only for a CPU that is offline, which neither carries
- * nor counts.
+ * fill level. A CPU that is offline neither carries nor counts. A further thread
+ * of a core counts, but carries nothing: two threads of a core do little more
+ * than one (1.25 to 1.3 times), and each of them less than alone. The mistake of
+ * 2013 was to fill cores by their number of threads; it cost a third.
  */
-static inline void pp_size_rank(const struct pp_policy *policy, struct pp_sizing *size, u32 rank,
-				u32 capacity)
+static inline void pp_size_rank(const struct pp_policy *policy, struct pp_sizing *size,
+				const struct pp_rank *of)
 {
-	if (!capacity || size->usable >= policy->max_ranks)
+	if (!of->capacity || size->usable >= policy->max_ranks)
 		return;
 	size->usable++;
-	size->ceiling = rank + 1;
+	size->ceiling = of->rank + 1;
 	if (size->usable > policy->min_ranks && size->carried >= size->demand)
 		return;
-	size->carried += (u64)capacity * policy->fill_pct / 100;
-	size->needed = rank + 1;
+	if (!of->sibling)
+		size->carried += (u64)of->capacity * policy->fill_pct / 100;
+	size->needed = of->rank + 1;
 }
 
 /* What the needed prefix takes beyond the demand. */

@@ -43,11 +43,19 @@ EXPORT(u64, whole_cores, (u64 idle, u64 siblings, u32 threads), (idle, siblings,
 EXPORT(u64, ranks_below, (u32 end, u32 word), (end, word))
 
 /* The needed prefix in the low, the ceiling in the high half. */
-u64 native_size(const struct pp_policy *policy, const u32 *capacity, u32 nr_ranks, u64 demand)
+u64 native_size(const struct pp_policy *policy, const u32 *capacity, u32 nr_ranks, u64 demand,
+		u32 threads)
 {
 	struct pp_sizing size = { .demand = demand };
 
-	for (u32 rank = 0; rank < nr_ranks; rank++)
-		pp_size_rank(policy, &size, rank, capacity[rank]);
+	for (u32 rank = 0; rank < nr_ranks; rank++) {
+		struct pp_rank of = {
+			.rank = rank,
+			.capacity = capacity[rank],
+			.sibling = rank % threads > 0,
+		};
+
+		pp_size_rank(policy, &size, &of);
+	}
 	return size.needed | (u64)size.ceiling << 32;
 }
