@@ -5,6 +5,7 @@ use std::fs;
 use std::panic::catch_unwind;
 
 use anyhow::{Context, Result, anyhow, bail};
+use powerpack_sim::parse_cpu_list;
 use scx_utils::Topology;
 use scx_utils::compat::ROOT_PREFIX;
 
@@ -183,19 +184,6 @@ fn read_possible() -> Result<Vec<usize>> {
     let path = format!("{}/sys/devices/system/cpu/possible", *ROOT_PREFIX);
     let text = fs::read_to_string(&path).with_context(|| format!("cannot read {path}"))?;
     parse_cpu_list(text.trim()).with_context(|| format!("cannot understand {path}"))
-}
-
-/// Parses the kernel's list format: `0-3,8,10-11`.
-fn parse_cpu_list(text: &str) -> Result<Vec<usize>> {
-    let mut cpus = Vec::new();
-    for part in text.split(',').filter(|part| !part.is_empty()) {
-        let (first, last) = part.split_once('-').unwrap_or((part, part));
-        cpus.extend(first.parse::<usize>()?..=last.parse::<usize>()?);
-    }
-    if cpus.is_empty() {
-        bail!("no CPU in '{text}'");
-    }
-    Ok(cpus)
 }
 
 /// scx_utils panics on some trees it cannot read; the user gets a sentence.

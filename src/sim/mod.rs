@@ -96,10 +96,37 @@ mod tests {
     }
 
     #[test]
+    fn a_trace_is_json_and_the_same_each_time() {
+        let (machine, workload) =
+            (Machine::find("hybrid-laptop").unwrap(), Workload::find("desktop").unwrap());
+        let trace = || {
+            let setup = Setup { trace: true, ..Setup::new(&machine, &workload, 1.0, 7) };
+            let system = "packing".parse::<Named>().unwrap().on(&machine).unwrap();
+            let mut bytes = Vec::new();
+            powerpack_sim::run(&setup, &system).unwrap().1.unwrap().write(&mut bytes).unwrap();
+            bytes
+        };
+        let bytes = trace();
+        let json: serde_json::Value = serde_json::from_slice(&bytes).unwrap();
+        let events = json["traceEvents"].as_array().unwrap();
+        let of = |phase: &str| events.iter().filter(|event| event["ph"] == phase).count();
+        assert!(of("X") > 100 && of("C") > 10 && of("M") == 19, "tracks, counters and names");
+        assert_eq!(bytes, trace());
+    }
+
+    #[test]
     fn what_is_not_there_is_said_with_what_is() {
         let text = format!("{:#}", Machine::find("vm5").unwrap_err());
         assert!(text.starts_with("there is no machine 'vm5': choose one of "), "{text}");
         let text = Workload::parse("name=\"x\"\nabout=\"\"\n[[task]]\n").unwrap_err().to_string();
         assert!(text.starts_with("a task is one of periodic, "), "{text}");
+        for (system, said) in [
+            ("turbo", "unknown scheduler 'turbo': choose one of spread, packing"),
+            ("packing+turbo", "there is no frequency governor 'turbo'"),
+            ("3.9@2", "only our modes have a ceiling"),
+        ] {
+            let text = system.parse::<Named>().unwrap_err().to_string();
+            assert!(text.starts_with(said), "{text}");
+        }
     }
 }

@@ -10,13 +10,22 @@ const CPUS_LISTED: usize = 16;
 /// A CPU is used if it is busy for more than this (percent).
 const USED_PCT: f64 = 1.0;
 
-/// One row for each system, then what each kind of task saw of it.
+/// One row for each system, then what each kind of task saw of it. `work/s` is the work
+/// done in a second, in seconds of the fastest CPU.
 pub fn print(machine: &Machine, workload: &Workload, rows: &[(Named, Outcome)]) -> Result<()> {
     let ranks = rank(machine)?;
     let width = rows.iter().map(|(system, _)| system.to_string().len()).max().unwrap_or(0).max(8);
     println!(
-        "{:<width$} {:>8} {:>9} {:>5} {:>9} {:>9} {:>8} {:>11}  non-idle % of each CPU, by rank",
-        "system", "total %", "beyond %", "used", "switch/s", "migrat/s", "overruns", "longest us"
+        "{:<width$} {:>8} {:>9} {:>5} {:>7} {:>9} {:>9} {:>8} {:>11}  non-idle % of each CPU, by rank",
+        "system",
+        "total %",
+        "beyond %",
+        "used",
+        "work/s",
+        "switch/s",
+        "migrat/s",
+        "overruns",
+        "longest us"
     );
     for (system, outcome) in rows {
         let by_rank: Vec<f64> =
@@ -24,10 +33,11 @@ pub fn print(machine: &Machine, workload: &Workload, rows: &[(Named, Outcome)]) 
         let longest = outcome.tasks.iter().map(|task| task.max_us).fold(0.0, f64::max);
         let seconds = outcome.seconds;
         println!(
-            "{system:<width$} {:>8.1} {:>9.3} {:>5} {:>9.0} {:>9.0} {:>8} {longest:>11.0}  {}",
+            "{system:<width$} {:>8.1} {:>9.3} {:>5} {:>7.3} {:>9.0} {:>9.0} {:>8} {longest:>11.0}  {}",
             by_rank.iter().sum::<f64>(),
             outcome.beyond_busiest_pct,
             by_rank.iter().filter(|&&pct| pct > USED_PCT).count(),
+            outcome.throughput,
             outcome.switches as f64 / seconds,
             outcome.migrations as f64 / seconds,
             outcome.overruns,
@@ -36,6 +46,7 @@ pub fn print(machine: &Machine, workload: &Workload, rows: &[(Named, Outcome)]) 
     }
     print_energy(rows, width);
     print_tasks(workload, rows, width);
+    println!("\n{} events", rows.iter().map(|(_, outcome)| outcome.events).sum::<u64>());
     Ok(())
 }
 
@@ -81,10 +92,6 @@ fn print_tasks(workload: &Workload, rows: &[(Named, Outcome)], width: usize) {
         for (kind, task) in kinds.iter().zip(&outcome.tasks) {
             print_task(&system.to_string(), kind, task, width);
         }
-        println!(
-            "{system:<width$} {:<14} {:>9.3} CPU-seconds of work a second",
-            "all", outcome.throughput
-        );
     }
 }
 

@@ -18,7 +18,7 @@ const WAKEUP_GRANULARITY_NS: u64 = 1_000_000;
 const CPUS_MAX: usize = 8;
 /// sysctl_sched_migration_cost: who has run so lately is not pulled, and a CPU
 /// that is idle for less does not look for work.
-const MIGRATION_COST_NS: u64 = 500_000;
+pub(crate) const MIGRATION_COST_NS: u64 = 500_000;
 /// A busy CPU balances every so many ms for each CPU of the machine (busy_factor).
 const BUSY_FACTOR_MS: u64 = 32;
 const NS_PER_MS: u64 = 1_000_000;
@@ -38,7 +38,7 @@ pub(crate) struct Entity {
     pub util: Average,
     ran_ns: u64,
     slice_from_ns: u64,
-    stopped_ns: u64,
+    pub stopped_ns: u64,
     is_new: bool,
 }
 
@@ -255,12 +255,8 @@ impl Fair {
     ) -> Option<usize> {
         let view = View::new(now_ns, &self.queues, &self.entities, cpus);
         let from = self.balancer.pull(&view, to, idle)?;
-        let hot = |id: usize| {
-            let entity = &self.entities[id];
-            entity.stopped_ns > 0 && now_ns - entity.stopped_ns < MIGRATION_COST_NS
-        };
         let mut waiting = self.queues[from].tasks.iter().rev();
-        let (vruntime, id) = *waiting.find(|(_, id)| allowed(*id) && !hot(*id))?;
+        let (vruntime, id) = *waiting.find(|(_, id)| allowed(*id) && !view.is_hot(*id))?;
         self.queues[from].tasks.remove(&(vruntime, id));
         let behind = vruntime.saturating_sub(self.queues[from].min_vruntime);
         self.entities[id].vruntime = self.queues[to].min_vruntime + behind;

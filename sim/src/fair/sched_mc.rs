@@ -21,18 +21,24 @@ impl SchedMc {
         (view.nr_cpus() * CORES_OF_8[self.level]).div_ceil(8)
     }
 
-    /// An idle CPU of the fullest package that has one and runs anything: the
-    /// preferred wakeup CPU, of a semi-idle package.
+    /// The preferred wakeup CPU: the first one of the fullest package that is neither
+    /// idle nor busy, whatever it runs itself.
     fn preferred(&self, view: &View) -> Option<usize> {
-        let ceiling = self.ceiling(view);
-        let busy = |package: usize| {
-            (0..ceiling)
-                .filter(|&cpu| view.place(cpu).package == package && !view.is_idle(cpu))
-                .count()
+        let cpus = |package: usize| {
+            (0..self.ceiling(view)).filter(move |&cpu| view.place(cpu).package == package)
         };
-        let idle = (0..ceiling).filter(|&cpu| view.is_idle(cpu));
-        idle.filter(|&cpu| busy(view.place(cpu).package) > 0)
-            .max_by_key(|&cpu| (busy(view.place(cpu).package), std::cmp::Reverse(cpu)))
+        let busy = |package: usize| cpus(package).filter(|&cpu| !view.is_idle(cpu)).count();
+        let packages = 0..=view.place(view.nr_cpus() - 1).package;
+        let semi = packages.filter(|&nr| busy(nr) > 0 && busy(nr) < cpus(nr).count());
+        let leader = semi.max_by_key(|&package| (busy(package), std::cmp::Reverse(package)))?;
+        cpus(leader).next()
+    }
+
+    /// An idle CPU of that package, for who begins.
+    fn fills(&self, view: &View) -> Option<usize> {
+        let package = view.place(self.preferred(view)?).package;
+        let mut idle = (0..self.ceiling(view)).filter(|&cpu| view.is_idle(cpu));
+        idle.find(|&cpu| view.place(cpu).package == package)
     }
 
     /// The least loaded of those that are used.
@@ -47,6 +53,7 @@ impl Balancer for SchedMc {
         if self.level >= 2
             && view.is_idle(prev)
             && (here == prev || view.is_idle(here))
+            && !view.is_hot(id)
             && let Some(cpu) = self.preferred(view)
         {
             return cpu;
@@ -59,7 +66,7 @@ impl Balancer for SchedMc {
         if self.level == 0 {
             return view.idlest(id);
         }
-        self.preferred(view).unwrap_or_else(|| self.least(view))
+        self.fills(view).unwrap_or_else(|| self.least(view))
     }
 
     fn pull(&mut self, view: &View, to: usize, idle: bool) -> Option<usize> {

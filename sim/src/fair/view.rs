@@ -1,7 +1,7 @@
 //! What a balancer sees of the machine.
 
 use crate::cpu::Cpu;
-use crate::fair::queue::{Entity, Queue};
+use crate::fair::queue::{Entity, MIGRATION_COST_NS, Queue};
 use crate::machine::MachineCpu;
 
 /// The machine at an instant.
@@ -79,6 +79,12 @@ impl<'a> View<'a> {
 
     pub fn core_is_idle(&self, cpu: usize) -> bool {
         self.is_idle(cpu) && self.cpus[cpu].siblings.iter().all(|&other| self.is_idle(other))
+    }
+
+    /// task_hot(): it has run so lately that it is not moved.
+    pub fn is_hot(&self, id: usize) -> bool {
+        let stopped_ns = self.entities[id].stopped_ns;
+        stopped_ns > 0 && self.now_ns - stopped_ns < MIGRATION_COST_NS
     }
 
     pub fn shares_cache(&self, a: usize, b: usize) -> bool {

@@ -32,11 +32,11 @@ pub struct Power {
     packages: Vec<Unit>,
     pub(crate) domains: Vec<Domain>,
     domain_of: Vec<usize>,
-    /// By LLC and by package.
+    /// By core, by LLC and by package.
+    cpus_of_core: Vec<Vec<usize>>,
     cpus_of_llc: Vec<Vec<usize>>,
     cpus_of_package: Vec<Vec<usize>>,
-    /// By core: its first CPU, and what kind it is.
-    first_cpu: Vec<usize>,
+    /// By core.
     kinds: Vec<Core>,
 }
 
@@ -77,25 +77,16 @@ impl Power {
     /// All CPUs idle, at the frequency at which `governor` begins.
     pub fn new(machine: &Machine, governor: Governor) -> Self {
         let places = machine.cpus();
-        let count = |of: fn(&MachineCpu) -> usize| places.iter().map(of).max().unwrap_or(0) + 1;
-        let (nr_cores, nr_packages) = (count(|cpu| cpu.core), count(|cpu| cpu.package));
-        let first_cpu: Vec<usize> = (0..nr_cores)
-            .map(|core| places.iter().position(|cpu| cpu.core == core).expect("a core has a CPU"))
-            .collect();
+        let cpus_of_core = grouped(&places, |cpu| cpu.core);
         let kinds: Vec<Core> =
-            first_cpu.iter().map(|&cpu| machine.core_of(&places[cpu]).clone()).collect();
-        let key = |cpu: &MachineCpu| match machine.clock {
-            Clock::Core => cpu.core,
-            Clock::Llc => cpu.llc,
-            Clock::Package => cpu.package,
+            cpus_of_core.iter().map(|cpus| machine.core_of(&places[cpus[0]]).clone()).collect();
+        let clock = match machine.clock {
+            Clock::Core => |cpu: &MachineCpu| cpu.core,
+            Clock::Llc => |cpu: &MachineCpu| cpu.llc,
+            Clock::Package => |cpu: &MachineCpu| cpu.package,
         };
-        let domain_of: Vec<usize> = places.iter().map(key).collect();
-        let nr_domains = domain_of.iter().max().map_or(0, |last| last + 1);
-        let domain = |nr: usize| {
-            let cpus = (0..places.len()).filter(|&cpu| domain_of[cpu] == nr).collect();
-            let opps = kinds[places[domain_of.iter().position(|&of| of == nr).unwrap_or(0)].core]
-                .opps
-                .clone();
+        let domain = |cpus: Vec<usize>| {
+            let opps = kinds[places[cpus[0]].core].opps.clone();
             Domain::new(cpus, opps, governor, machine.freq_rate_limit_us)
         };
         let idle = |cpu: &MachineCpu| Idle {
@@ -105,45 +96,29 @@ impl Power {
             since_ns: 0,
             timer_ns: 0,
         };
-        Power {
+        let uncore = |llc: usize| {
+            let uncore = machine.uncore_of_llc(llc);
+            Unit::new(uncore.idle, uncore.active_mw)
+        };
+        let cpus_of_package = grouped(&places, |cpu| cpu.package);
+        let package = || Unit::new(machine.package.idle.clone(), machine.package.active_mw);
+        let mut power = Power {
             cpus: places.iter().map(idle).collect(),
-            cores: kinds.iter().map(|kind| Unit::new(kind.idle.clone())).collect(),
-            llcs: (0..machine.nr_llcs())
-                .map(|llc| Unit::new(machine.uncore_of_llc(llc).idle))
-                .collect(),
-            packages: (0..nr_packages).map(|_| Unit::new(machine.package.idle.clone())).collect(),
+            cores: kinds.iter().map(|kind| Unit::new(kind.idle.clone(), 0.0)).collect(),
+            llcs: (0..machine.nr_llcs()).map(uncore).collect(),
+            packages: cpus_of_package.iter().map(|_| package()).collect(),
+            domains: grouped(&places, clock).into_iter().map(domain).collect(),
+            domain_of: places.iter().map(clock).collect(),
+            cpus_of_core,
             cpus_of_llc: grouped(&places, |cpu| cpu.llc),
-            cpus_of_package: grouped(&places, |cpu| cpu.package),
-            domains: (0..nr_domains).map(domain).collect(),
-            domain_of,
-            first_cpu,
+            cpus_of_package,
             kinds,
             places,
-        }
-        .begin(machine)
-    }
-
-    fn begin(mut self, machine: &Machine) -> Self {
-        for (llc, unit) in self.llcs.iter_mut().enumerate() {
-            unit.active_mw = machine.uncore_of_llc(llc).active_mw;
-        }
-        for unit in &mut self.packages {
-            unit.active_mw = machine.package.active_mw;
-        }
-        for cpu in 0..self.cpus.len() {
-            let place = self.places[cpu];
-            self.cores[place.core].members += 1;
-            if self.first_cpu[place.core] == cpu {
-                self.llcs[place.llc].members += 1;
-            }
-            if self.cpus_of_llc[place.llc][0] == cpu {
-                self.packages[place.package].members += 1;
-            }
-        }
-        for cpu in 0..self.cpus.len() {
-            self.sleep(cpu, 0, u64::MAX);
-        }
-        self
+        };
+        (0..power.cpus.len()).for_each(|cpu| {
+            power.sleep(cpu, 0, u64::MAX);
+        });
+        power
     }
 
     /// Frequency of `cpu` over its highest, 1..=1024.
@@ -206,9 +181,8 @@ impl Power {
 
     /// The last thread of a core has gone idle, or chosen another state.
     fn core_sleeps(&mut self, place: MachineCpu, was_awake: bool, now_ns: u64) {
-        let threads = self.first_cpu[place.core]..;
-        let threads = threads.take(self.cores[place.core].members);
-        let state = threads.map(|cpu| self.cpus[cpu].state).min().unwrap_or(0);
+        let threads = self.cpus_of_core[place.core].iter();
+        let state = threads.map(|&cpu| self.cpus[cpu].state).min().unwrap_or(0);
         self.cores[place.core].sleep(Some(state), now_ns);
         if was_awake {
             self.llcs[place.llc].awake -= 1;
@@ -249,7 +223,7 @@ impl Power {
 
     fn active_mw(&self, core: usize, threads: usize) -> f64 {
         let more = threads.saturating_sub(1) as f64 * self.kinds[core].smt_power_pct / 100.0;
-        self.domains[self.domain_of[self.first_cpu[core]]].power_mw() * (1.0 + more)
+        self.domains[self.domain_of[self.cpus_of_core[core][0]]].power_mw() * (1.0 + more)
     }
 
     fn set_core_power(&mut self, core: usize, now_ns: u64) {

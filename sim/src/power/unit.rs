@@ -5,11 +5,10 @@ use crate::machine::IdleState;
 
 /// A core, an LLC or a package.
 pub struct Unit {
-    /// Parts of it: threads, cores, LLCs; and how many of them are awake.
-    pub members: usize,
+    /// How many of its parts are awake: threads, cores, LLCs.
     pub awake: usize,
     /// While it is awake (mW).
-    pub active_mw: f64,
+    active_mw: f64,
     states: Vec<IdleState>,
     state: Option<usize>,
     power_mw: f64,
@@ -21,11 +20,10 @@ pub struct Unit {
 }
 
 impl Unit {
-    pub fn new(states: Vec<IdleState>) -> Self {
+    pub fn new(states: Vec<IdleState>, active_mw: f64) -> Self {
         Unit {
-            members: 0,
             awake: 0,
-            active_mw: 0.0,
+            active_mw,
             residency_ns: vec![0; states.len() + 1],
             states,
             state: None,

@@ -10,6 +10,7 @@ use serde::Deserialize;
 use crate::machine::find;
 pub use programs::{Record, SharedRecord};
 pub use shipped::SHIPPED;
+pub use spawn::parse_cpu_list;
 
 /// Tasks are there for so long before the clock starts, as in powerpack-load.
 pub const START_NS: u64 = 50_000_000;

@@ -6,7 +6,7 @@
 use anyhow::Result;
 use powerpack_sim::{Machine, Outcome, Workload};
 
-use super::{head, modes, row, simulate};
+use super::{head, modes, notes, row, simulate};
 
 /// Threads, then A, B, C (percent). By capacity all three "came to be nearly null".
 const PUBLISHED: [(usize, [f64; 3]); 4] = [
@@ -34,6 +34,11 @@ pub fn print() -> Result<()> {
         }
         row(cells);
     }
+    notes(&[
+        "Fitted: the speed of a thread beside others of its core, to the performance of 2 threads.",
+        "pas-v7 counts threads (group_weight), and fills a core's four before the next; so would \
+         any that takes a second thread of a core for a CPU.",
+    ]);
     Ok(())
 }
 

@@ -5,7 +5,7 @@
 use anyhow::{Context, Result};
 use powerpack_sim::{Machine, Outcome, Setup, System, Workload};
 
-use super::{SEED, head, modes, row};
+use super::{SEED, head, modes, notes, row};
 use crate::sim::system::Named;
 
 const LOADS: [&str; 4] = ["light", "tiny", "mixed", "audio"];
@@ -28,6 +28,15 @@ pub fn print() -> Result<()> {
             print_row(&machine, &Workload::find(load)?)?;
         }
     }
+    notes(&[
+        "tc2-a7 cannot turn off a single CPU, and its cluster needs five times what a CPU does: \
+         there several CPUs at once, and then none, is best, and packing saves nothing.",
+        "hybrid-laptop: the same of its package. The oracle uses both low-power cores at once.",
+        "chromebook2: tasks of 3 and 10 ms on an A7 of a quarter of the speed. Overruns are those \
+         before the load is known: nobody knows a task's period.",
+        "power7 ticks 100 times a second: a slice that ends at a tick may be 10 ms late.",
+        "Below 1: not static, and therefore better than any static placement.",
+    ]);
     Ok(())
 }
 

@@ -70,3 +70,81 @@ fn head(cells: &[&str]) {
     row(cells.iter().map(|cell| (*cell).to_owned()));
     row(cells.iter().map(|_| "---".to_owned()));
 }
+
+/// What is to be said of a table.
+fn notes(notes: &[&str]) {
+    println!();
+    notes.iter().for_each(|note| println!("- {note}"));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn outcome(machine: &str, workload: &str, system: &str) -> Outcome {
+        let (machine, workload) = (Machine::find(machine), Workload::find(workload));
+        simulate(&machine.unwrap(), &workload.unwrap(), 10.0, system).unwrap()
+    }
+
+    #[test]
+    fn packing_by_capacity_costs_ebizzy_nothing_and_by_threads_a_third() {
+        let drop = |system: &str| {
+            let of = |system: &str| outcome("power7", "ebizzy-4", system).throughput;
+            1.0 - of(system) / of("3.9")
+        };
+        assert!((0.28..0.40).contains(&drop("pas-v7")), "{}", drop("pas-v7"));
+        assert!(drop("pas-v7-capacity") < 0.02 && drop("packing") < 0.02);
+    }
+
+    #[test]
+    fn packing_packs_like_the_best_of_2013_and_renders_like_the_baseline() {
+        for load in ["audio", "cyclictest"] {
+            let surplus = |system| outcome("tc2-a7", load, system).beyond_busiest_pct;
+            assert!(surplus("packing") <= surplus("pst-v4") + 0.01, "{load}");
+        }
+        let render = |system| outcome("tc2-a7", "web-audio", system).tasks[0].mean_us;
+        assert!(render("packing") < 1.02 * render("3.9"));
+        let score = |system| outcome("tc2-a7", "native8", system).throughput;
+        assert!(score("packing") > 0.98 * score("3.9"));
+    }
+
+    #[test]
+    fn no_run_is_late_for_the_sake_of_a_low_frequency() {
+        let machine = Machine::find("chromebook2").unwrap();
+        let run = |run_ms, period_ms, system| {
+            let workload = Workload::run_period(run_ms, period_ms, Some("4-7")).unwrap();
+            simulate(&machine, &workload, 10.0, system).unwrap()
+        };
+        for (run_ms, period_ms) in [(1.0, 10.0), (4.0, 10.0), (5.0, 9.0), (9.0, 12.0)] {
+            let packing = run(run_ms, period_ms, "packing+schedutil");
+            let fastest = run(run_ms, period_ms, "packing+performance");
+            assert_eq!(packing.overruns, 0, "{run_ms}/{period_ms}");
+            assert!(packing.energy.total_mj() <= fastest.energy.total_mj());
+        }
+        let late = run(9.0, 12.0, "3.9+schedutil").overruns;
+        assert!(late > 0, "the model of schedutil is not late either");
+    }
+
+    #[test]
+    fn every_machine_and_workload_that_comes_with_it_runs() {
+        for (machine, _) in powerpack_sim::MACHINES {
+            let machine = Machine::find(machine).unwrap();
+            for (name, _) in powerpack_sim::WORKLOADS {
+                let workload = Workload::find(name).unwrap();
+                if name == "crowd" {
+                    continue;
+                }
+                for system in ["packing", "spread", "3.9", "sched_mc=5"] {
+                    let outcome = simulate(&machine, &workload, 0.1, system).unwrap();
+                    assert!(outcome.throughput > 0.0, "{name} on {} does nothing", machine.name);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_table_that_is_not_there_is_said_with_those_that_are() {
+        let text = run(Some("chairs")).unwrap_err().to_string();
+        assert!(text.starts_with("there is no table 'chairs': choose one of audio, "), "{text}");
+    }
+}

@@ -5,7 +5,7 @@
 use anyhow::Result;
 use powerpack_sim::{Machine, Outcome, Workload};
 
-use super::{head, modes, row, simulate};
+use super::{head, modes, notes, row, simulate};
 
 /// Run and period (ms), then OR and OH (%) of schedutil without invariance, with it,
 /// ondemand, interactive.
@@ -76,6 +76,16 @@ pub fn print() -> Result<()> {
         |sum: Sum| format!("{} {:.2}, {:.2}", sum.overruns, sum.overhead_pct, sum.energy_mj);
     cells.extend(sums.into_iter().map(total));
     row(cells);
+    notes(&[
+        "Energy is that of the highest frequency = 1. Fitted: the rate limit of schedutil, to its \
+         column without invariance.",
+        "The order of the governors by overhead is the published one, but for ondemand and \
+         schedutil without invariance, which are close in both.",
+        "The mail counts 56 overruns at 9/12 with invariance, the simulator 12, all before the \
+         utilization has risen: what else ran on the machine is not in the model.",
+        "Our modes: no run waits for the utilization to rise, as a task's own is remembered, and \
+         what is not known gets everything.",
+    ]);
     Ok(())
 }
 
@@ -92,11 +102,12 @@ fn all(published: &[Published]) -> String {
     (0..4).map(column).collect::<Vec<_>>().join("; ")
 }
 
-/// What the work took at most: whoever is too slow at the lowest frequency never is
-/// ready in a period, so its time there is work over speed.
+/// Of the mean times: 0 as at the highest, 100 as at the lowest frequency.
 fn overhead_pct(outcome: &Outcome, fast: &Outcome, slow: &Outcome) -> f64 {
     let mean = |outcome: &Outcome| outcome.tasks[0].mean_us;
-    (mean(outcome) - mean(fast)) / (mean(slow) - mean(fast)) * 100.0
+    let pct = (mean(outcome) - mean(fast)) / (mean(slow) - mean(fast)) * 100.0;
+    // Not "-0.00".
+    if pct.abs() < 0.005 { 0.0 } else { pct }
 }
 
 /// Over that of the highest frequency.

@@ -5,7 +5,7 @@
 use anyhow::Result;
 use powerpack_sim::{Machine, Outcome, Workload};
 
-use super::{head, modes, row, simulate};
+use super::{head, modes, notes, row, simulate};
 
 /// Cores used, performance, power.
 const PUBLISHED: [(usize, f64, f64); 6] = [
@@ -46,6 +46,12 @@ pub fn print() -> Result<()> {
             print_row(system.clone(), &dash, &base, &run(&system)?);
         }
     }
+    notes(&[
+        "Fitted to the row of sched_mc=5: the speed of threads that share data across packages, and \
+         what the machine needs beside its processors.",
+        "sched_mc=2 is off by a tenth: wakeups go to the first CPU of a half-idle package, also if \
+         it is busy, and somebody has to bring them back; that takes longer on the real machine.",
+    ]);
     Ok(())
 }
 
