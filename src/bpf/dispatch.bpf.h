@@ -87,11 +87,15 @@ verified_once bool is_overdue(u32 llc)
 
 /* The first LLC from @llc on of which more waits than its active CPUs do in time;
  * -1: none. */
-static s32 overdue_from(u32 llc)
+verified_once s32 overdue_from(u32 llc)
 {
 	u32 step;
 
-	bpf_for (step, 0, nr_llcs) {
+	if (is_overdue(llc))
+		return llc;
+	if (nr_llcs <= 1)
+		return -1;
+	bpf_for (step, 1, nr_llcs) {
 		if (is_overdue((llc + step) % nr_llcs))
 			return (llc + step) % nr_llcs;
 	}

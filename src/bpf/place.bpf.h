@@ -168,15 +168,12 @@ verified_once bool should_wait(const struct pp_task *task __arg_nonnull, s32 cpu
 	return pp_should_wait(policy_now(), &wait);
 }
 
-/* Whether a task that @here wakes and makes way for takes its place: on an active
- * CPU, or on a surplus one if the active ones cannot take it. */
-static __always_inline bool may_stack(const struct pp_task *task, s32 here, s32 prev_cpu)
+/* Whether a task that @here wakes and makes way for takes its place: at once on an
+ * active CPU, and on a surplus one if no active one is idle. */
+static __always_inline bool may_stack(const struct pp_task *task, s32 here)
 {
-	if (!policy_now()->sync_stacks || task->restricted || !cpu_state(here)->online ||
-	    !may_go_direct(here))
-		return false;
-	return is_active(here) || (rank_of(here) < active_set.ceiling &&
-				   !should_wait(task, queueing_cpu(prev_cpu), true));
+	return policy_now()->sync_stacks && !task->restricted && cpu_state(here)->online &&
+	       rank_of(here) < active_set.ceiling && may_go_direct(here);
 }
 
 /* Run @p on a surplus CPU: the one it is on if its slice ended there, after who
