@@ -88,12 +88,12 @@ pub struct SimArgs {
     #[arg(long, default_value = "vm4")]
     pub machine: String,
 
-    /// A workload that comes with the simulator, or a TOML file
+    /// A workload that comes with the simulator, RUN/PERIOD in ms, or a TOML file
     #[arg(long, default_value = "light")]
     pub workload: String,
 
-    /// The systems to compare: a mode or an earlier system, with `+GOVERNOR` if
-    /// another frequency governor than the machine's own is to be used
+    /// The systems to compare: a mode, `MODE@N` on at most N cores, or an earlier
+    /// system; with `+GOVERNOR` for another frequency governor than the machine's own
     #[arg(long, value_name = "POLICY,..", value_delimiter = ',', default_values = ["packing", "spread"])]
     pub policy: Vec<String>,
 

@@ -87,20 +87,17 @@ void BPF_STRUCT_OPS(powerpack_set_weight, struct task_struct *p, u32 weight)
 s32 BPF_STRUCT_OPS(powerpack_select_cpu, struct task_struct *p, s32 prev_cpu, u64 wake_flags)
 {
 	struct pp_task *task = task_of(p);
-	s32 here = bpf_get_smp_processor_id(), cpu = -1;
-	bool stacks;
+	s32 here = bpf_get_smp_processor_id(), cpu;
 
 	if (!task)
 		return prev_cpu;
-	stacks = (wake_flags & SCX_WAKE_SYNC) && may_stack(task, here);
-	if (!stacks || !is_active(here))
-		cpu = claim_active(task, prev_cpu);
-	if (cpu < 0 && stacks) {
+	if ((wake_flags & SCX_WAKE_SYNC) && may_stack(task, here)) {
 		count(PP_EV_WAKE_SYNC);
 		run_on(p, task, here, 0);
 		go_direct(here);
 		return here;
 	}
+	cpu = claim_active(task, prev_cpu);
 	if (cpu >= 0) {
 		count(PP_EV_WAKE_IDLE);
 		run_on(p, task, cpu, 0);

@@ -168,12 +168,11 @@ verified_once bool should_wait(const struct pp_task *task __arg_nonnull, s32 cpu
 	return pp_should_wait(policy_now(), &wait);
 }
 
-/* Whether a task that @here wakes and makes way for takes its place: at once on an
- * active CPU, and on a surplus one if no active one is idle. */
+/* Whether a task that @here wakes and makes way for takes its place. */
 static __always_inline bool may_stack(const struct pp_task *task, s32 here)
 {
 	return policy_now()->sync_stacks && !task->restricted && cpu_state(here)->online &&
-	       rank_of(here) < active_set.ceiling && may_go_direct(here);
+	       is_active(here) && may_go_direct(here);
 }
 
 /* Run @p on a surplus CPU: the one it is on if its slice ended there, after who
