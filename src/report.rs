@@ -69,7 +69,8 @@ fn print_status(status: &Status) {
     }
     println!(
         "\nwoken on idle {}, with the waker {}; queued {}, bound {}, spilled {}, preempted {}, \
-         stolen {}, evacuated {}; active set grew {} and shrank {} times",
+         stolen {}, evacuated {}; active set grew {} and shrank {} times; \
+         frequency asked for {} times",
         counters.wake_idle,
         counters.wake_sync,
         counters.queued,
@@ -79,7 +80,8 @@ fn print_status(status: &Status) {
         counters.steal,
         counters.evacuate,
         counters.grow,
-        counters.shrink
+        counters.shrink,
+        counters.wish
     );
 }
 

@@ -31,7 +31,8 @@ static __always_inline u32 measure_cpu(const struct pp_cpu *cpu, u64 now, u32 *l
 	return util > bound ? util - bound : 0;
 }
 
-/* Whether the rank before is on the same core, and online. */
+/* Whether the rank before is on the same core, and online. The array is read as
+ * volatile: natively the compiler takes a constant for what it was built with. */
 static __always_inline bool is_sibling(u32 rank)
 {
 	return threads_per_core > 1 && rank > 0 &&

@@ -62,7 +62,7 @@ static __always_inline void wish_at_tick(struct pp_cpu *state, s32 cpu, const st
 /* An idle CPU must not keep the clock that it shares with others high. Not lower
  * than what it will have when it next runs something: the governor changes the
  * frequency only so often, and that might be too soon then. */
-static __always_inline void wish_nothing(struct pp_cpu *state, s32 cpu)
+static __always_inline void wish_least(struct pp_cpu *state, s32 cpu)
 {
 	u32 floor = pp_perf_floor(state->capacity);
 

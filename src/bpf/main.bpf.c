@@ -190,7 +190,7 @@ void BPF_STRUCT_OPS(powerpack_update_idle, s32 cpu, bool idle)
 		idle = false;
 	set_idle(rank_of(cpu), idle);
 	if (idle)
-		wish_nothing(state, cpu);
+		wish_least(state, cpu);
 	/* A task may have been queued after this CPU looked for one and before
 	 * it could be seen to be idle. With one active CPU the wakeup itself
 	 * reschedules it. */
@@ -287,7 +287,7 @@ s32 BPF_STRUCT_OPS_SLEEPABLE(powerpack_init)
 		if (cpu_state(cpu_at(rank))->online) {
 			set_idle(rank, true);
 			cpu_state(cpu_at(rank))->perf = PP_CAPACITY_MAX;
-			wish_nothing(cpu_state(cpu_at(rank)), cpu_at(rank));
+			wish_least(cpu_state(cpu_at(rank)), cpu_at(rank));
 		}
 	}
 	/* Until the first CPU looks for what to run. */

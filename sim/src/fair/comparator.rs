@@ -7,7 +7,6 @@ use super::baseline::Spread;
 use super::pas::PowerAware;
 use super::pst::{Buddies, Full};
 use super::sched_mc::SchedMc;
-use crate::machine::Machine;
 
 /// One of the earlier systems.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -47,7 +46,7 @@ impl Comparator {
         ("sched_mc=5", Comparator::SchedMc(5)),
     ];
 
-    pub(crate) fn balancer(self, _machine: &Machine) -> Box<dyn Balancer> {
+    pub(crate) fn balancer(self) -> Box<dyn Balancer> {
         let spread = Spread { runnable: self == Comparator::RunnableLoad };
         match self {
             Comparator::Baseline | Comparator::RunnableLoad | Comparator::PasPerformance => {

@@ -29,12 +29,6 @@ pub(crate) trait Balancer {
 
     /// From which CPU `to` pulls a task; `idle`: it has nothing to run.
     fn pull(&mut self, view: &View, to: usize, idle: bool) -> Option<usize>;
-
-    /// Whether the one that runs on `from` may be stopped and moved to `to`, which
-    /// is idle.
-    fn pushes(&mut self, _view: &View, _from: usize) -> Option<usize> {
-        None
-    }
 }
 
 impl Class {
@@ -116,27 +110,6 @@ impl Kernel {
         {
             self.resched(idle);
         }
-        self.push_running(cpu);
-    }
-
-    /// Active balance: what runs on `cpu` alone moves to another CPU.
-    fn push_running(&mut self, cpu: usize) {
-        let now_ns = self.now_ns;
-        let Some(id) = self.cpus[cpu].running else { return };
-        let Class::Fair(fair) = &mut self.class else { return };
-        let Some(to) = fair.pushes(now_ns, &self.cpus, cpu) else { return };
-        if !self.tasks[id].may_run_on(to) || self.class.fair().waiting(cpu) > 0 {
-            return;
-        }
-        self.account(cpu);
-        self.tasks[id].state = State::Queued;
-        self.tasks[id].queued_since_ns = now_ns;
-        self.tasks[id].c_mut().cpu = to as i32;
-        let fair = self.class.fair();
-        fair.leaves(now_ns, cpu, id);
-        fair.enqueue(now_ns, to, id, false);
-        self.resched(to);
-        self.schedule(cpu);
     }
 
     /// nohz_balancer_kick(): an idle CPU looks on behalf of a busy one.

@@ -34,8 +34,6 @@ pub(crate) struct Entity {
     pub runnable: bool,
     /// The share of time in which it is runnable (se.avg of 3.8).
     pub load: Average,
-    /// The same of running.
-    pub util: Average,
     ran_ns: u64,
     slice_from_ns: u64,
     pub stopped_ns: u64,
@@ -69,7 +67,7 @@ impl Fair {
         Fair {
             queues: vec![Queue { avg_idle_ns: 2 * MIGRATION_COST_NS, ..Queue::default() }; nr],
             entities: Vec::new(),
-            balancer: which.balancer(machine),
+            balancer: which.balancer(),
             factor: 1 + u64::from(nr.min(CPUS_MAX).ilog2()),
         }
     }
@@ -82,7 +80,6 @@ impl Fair {
             cpu: task.cpu(),
             runnable: false,
             load: Average::of(1.0, 0),
-            util: Average::default(),
             ran_ns: 0,
             slice_from_ns: 0,
             stopped_ns: 0,
@@ -126,7 +123,6 @@ impl Fair {
         }
         if wakes {
             entity.load.update(now_ns, 0.0);
-            entity.util.update(now_ns, 0.0);
         }
         entity.cpu = cpu;
         entity.is_new = false;
@@ -200,7 +196,6 @@ impl Fair {
         let Some(id) = queue.current.take() else { return };
         queue.util.update(now_ns, 1.0);
         let entity = &mut self.entities[id];
-        entity.util.update(now_ns, 1.0);
         entity.load.update(now_ns, 1.0);
         entity.stopped_ns = now_ns;
         queue.idle_since_ns = now_ns;
@@ -219,7 +214,6 @@ impl Fair {
         queue.util.update(now_ns, 0.0);
         queue.current = next;
         let entity = &mut self.entities[id];
-        entity.util.update(now_ns, 0.0);
         entity.slice_from_ns = entity.ran_ns;
     }
 
@@ -263,11 +257,5 @@ impl Fair {
         self.entities[id].cpu = to;
         self.queues[to].tasks.insert((self.entities[id].vruntime, id));
         Some(id)
-    }
-
-    /// Where what runs on `from` should go instead.
-    pub fn pushes(&mut self, now_ns: u64, cpus: &[Cpu], from: usize) -> Option<usize> {
-        let view = View::new(now_ns, &self.queues, &self.entities, cpus);
-        self.balancer.pushes(&view, from)
     }
 }

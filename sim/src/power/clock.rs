@@ -13,7 +13,6 @@ pub struct Domain {
     current: usize,
     pub governor: Governor,
     pub(crate) state: State,
-    pub changes: u64,
 }
 
 impl Domain {
@@ -21,7 +20,7 @@ impl Domain {
         let current =
             if governor == Governor::Powersave { 0 } else { opps.len().saturating_sub(1) };
         let state = State::new((rate_limit_us * 1e3) as u64);
-        Domain { cpus, opps, current, governor, state, changes: 0 }
+        Domain { cpus, opps, current, governor, state }
     }
 
     /// Over the highest one, 1..=1024.
@@ -64,7 +63,6 @@ impl Domain {
         let next = next.unwrap_or(self.opps.len() - 1);
         let changed = next != self.current;
         self.current = next;
-        self.changes += u64::from(changed);
         changed
     }
 }
