@@ -54,12 +54,19 @@ unsafe extern "C" {
         hold: u64,
         since: &mut u64,
     ) -> u32;
+    safe fn native_needed_with_spills(
+        needed: u32,
+        ceiling: u32,
+        nr_active: u32,
+        spills: u32,
+    ) -> u32;
     safe fn native_should_wait(policy: &pp_policy, task: &Wait) -> i32;
     safe fn native_is_overdue(
         policy: &pp_policy,
         queued: &[i64; 4],
         servers: u32,
         waiting: u64,
+        budgets: u32,
     ) -> i32;
     safe fn native_perf_wish(cpu_util: u32, task_util: u32, race: i32, capacity: u32) -> u32;
     safe fn native_perf_is_news(wish: u32, told: u32) -> i32;
@@ -204,13 +211,21 @@ fn a_long_run_does_not_wait_for_another() {
 }
 
 #[test]
+fn two_spills_are_evidence_for_one_more_cpu() {
+    let grown = |spills| native_needed_with_spills(1, 6, 2, spills);
+    assert_eq!([0, 1, 2, 3, 4, 100].map(grown), [1, 1, 3, 3, 4, 6], "not beyond the ceiling");
+    assert_eq!(native_needed_with_spills(5, 6, 2, 2), 5, "utilization asks for more");
+}
+
+#[test]
 fn a_queue_is_overdue_with_much_work_or_if_it_is_never_empty() {
-    let overdue = |queued_ms: u64, servers, waiting_ms: u64| {
+    let overdue = |queued_ms: u64, servers, waiting_ms: u64, budgets| {
         let queued = [(queued_ms * MS) as i64, 0, 0, 0];
-        native_is_overdue(&packing(4), &queued, servers, waiting_ms * MS) == 1
+        native_is_overdue(&packing(4), &queued, servers, waiting_ms * MS, budgets) == 1
     };
-    assert!(!overdue(14, 1, 1) && overdue(16, 1, 1) && !overdue(16, 2, 1));
-    assert!(!overdue(1, 1, 14) && overdue(1, 1, 16));
+    assert!(!overdue(14, 1, 1, 3) && overdue(16, 1, 1, 3) && !overdue(16, 2, 1, 3));
+    assert!(!overdue(1, 1, 14, 3) && overdue(1, 1, 16, 3));
+    assert!(!overdue(4, 1, 4, 1) && overdue(6, 1, 4, 1) && overdue(4, 1, 6, 1));
 }
 
 #[test]

@@ -76,27 +76,27 @@ static bool take_active(s32 cpu, u32 turn)
 	return nr_llcs > 1 && take_from_others(shared);
 }
 
-/* Whether more is queued in LLC @llc than its active CPUs can do in time. */
-verified_once bool is_overdue(u32 llc)
+/* Whether more is queued in LLC @llc than its active CPUs can do in @budgets. */
+verified_once bool is_overdue(u32 llc, u32 budgets)
 {
 	struct pp_queue *queue = queue_of(llc);
 
 	return queue->nr > 0 && pp_is_overdue(policy_now(), queue->queued_ns, nr_servers(llc),
-					      scx_bpf_now() - queue->waiting_since_ns);
+					      scx_bpf_now() - queue->waiting_since_ns, budgets);
 }
 
-/* The first LLC from @llc on of which more waits than its active CPUs do in time;
- * -1: none. */
-verified_once s32 overdue_from(u32 llc)
+/* The first LLC from @llc on of which more waits than its active CPUs do in @budgets
+ * latency budgets; -1: none. */
+verified_once s32 overdue_from(u32 llc, u32 budgets)
 {
 	u32 step;
 
-	if (is_overdue(llc))
+	if (is_overdue(llc, budgets))
 		return llc;
 	if (nr_llcs <= 1)
 		return -1;
 	bpf_for (step, 1, nr_llcs) {
-		if (is_overdue((llc + step) % nr_llcs))
+		if (is_overdue((llc + step) % nr_llcs, budgets))
 			return (llc + step) % nr_llcs;
 	}
 	return -1;
@@ -111,7 +111,7 @@ static bool take_surplus(s32 cpu)
 		return true;
 	if (rank_of(cpu) >= active_set.ceiling)
 		return false;
-	llc = overdue_from(llc_queue(queueing_cpu(cpu)));
+	llc = overdue_from(llc_queue(queueing_cpu(cpu)), PP_OVERDUE_BUDGETS_AWAKE);
 	if (llc < 0 || !take_from(llc))
 		return false;
 	__sync_fetch_and_add(&active_set.spills, 1);
@@ -194,7 +194,7 @@ static __always_inline void relieve(s32 cpu)
 {
 	s32 idle;
 
-	if (overdue_from(llc_queue(cpu)) < 0)
+	if (overdue_from(llc_queue(cpu), PP_OVERDUE_BUDGETS) < 0)
 		return;
 	idle = claim_surplus(NULL, false);
 	if (idle >= 0)

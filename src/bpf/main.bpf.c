@@ -149,7 +149,7 @@ void BPF_STRUCT_OPS(powerpack_running, struct task_struct *p)
 	cpu->running_since_ns = now;
 	cpu->stint_start_ns = now;
 	cpu->direct_waiting = 0;
-	cpu->curr_run_ns = task_run_begun(task);
+	cpu->curr_run_ns = task_run_feared(task);
 	leave_queue(task);
 	follow_clock(task, scx_bpf_task_cpu(p));
 	cpu->curr_deadline = task_deadline(task);

@@ -16,7 +16,7 @@ verified_once int run_on(struct task_struct *p __arg_trusted, struct pp_task *ta
 	join_vtime(task, is_bound(p) ? cpu_queue(cpu) : llc_queue(cpu));
 	/* Who comes before it has begun to run sees what is about to run. */
 	if (!state->running_since_ns) {
-		state->curr_run_ns = task_run_begun(task);
+		state->curr_run_ns = task_run_feared(task);
 		state->curr_deadline = task_deadline(task);
 		state->curr_queue = task->queue;
 		state->direct_waiting = 1;

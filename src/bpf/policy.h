@@ -45,8 +45,10 @@
 /* After this many runs their length is known: until then, whatever the first
  * ones took (to set up, to wait for the others), the next may be long. */
 #define PP_RUNS_KNOWN 4
-/* A queue with work for this many latency budgets a CPU is overdue. */
+/* A queue with work for this many latency budgets a CPU is overdue: worth to wake a
+ * surplus CPU for. One that is awake anyway helps when there is work for one. */
 #define PP_OVERDUE_BUDGETS 3
+#define PP_OVERDUE_BUDGETS_AWAKE 1
 /* Tasks that ask for less than this are served as they come: shorter ones first
  * would cut short the batches in which messages pass (hackbench). */
 #define PP_REQUEST_MIN_NS (1 * PP_NS_PER_MS)
@@ -232,15 +234,16 @@ static inline int pp_should_wait(const struct pp_policy *policy, const struct pp
 
 /*
  * Whether a queue needs help from surplus CPUs although each task in it was
- * expected to be served in time as it came. The last one of a burst waits for
+ * expected to be served in time as it came: it has work for more than @budgets
+ * latency budgets. The last one of a burst waits for
  * all but itself, so the sum may well be above the budget for a moment; and so
  * may somebody always wait, but not for long: a queue that has not been empty for
  * @waiting_ns is one that its CPUs do not get through.
  */
 static inline int pp_is_overdue(const struct pp_policy *policy, const s64 *queued_ns,
-				u32 nr_servers, u64 waiting_ns)
+				u32 nr_servers, u64 waiting_ns, u32 budgets)
 {
-	u64 limit = PP_OVERDUE_BUDGETS * policy->latency_budget_ns;
+	u64 limit = budgets * policy->latency_budget_ns;
 
 	return waiting_ns > limit ||
 	       pp_expected_wait(queued_ns, PP_RUN_CLASSES - 1, 0, nr_servers) > limit;
@@ -368,12 +371,16 @@ static inline u64 pp_size_room(const struct pp_sizing *size)
 	return size->carried > size->demand ? size->carried - size->demand : 0;
 }
 
-/* The needed size, with the spills since it was last sized as evidence for one more. */
+/* The needed size, with the spills since it was last sized as evidence: one more
+ * CPU for each two. Utilization tells of a load that has just begun only after tens
+ * of milliseconds, and then it is too late for who waits. */
 static inline u32 pp_needed_with_spills(const struct pp_sizing *size, u32 nr_active, u32 spills)
 {
-	if (spills < PP_SPILLS_TO_GROW || size->needed > nr_active || nr_active >= size->ceiling)
+	u32 evident = nr_active + spills / PP_SPILLS_TO_GROW;
+
+	if (spills < PP_SPILLS_TO_GROW || evident < size->needed)
 		return size->needed;
-	return nr_active + 1;
+	return evident < size->ceiling ? evident : size->ceiling;
 }
 
 /* The size of the active set from now on: more at once, less only when less

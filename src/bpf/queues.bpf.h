@@ -90,11 +90,11 @@ static __always_inline void insert_queue(struct task_struct *p, struct pp_task *
 					 u64 enq_flags)
 {
 	struct pp_queue *queue = queue_of(id);
-	u64 left = task_run_left(task);
+	u64 left = task_run_feared(task);
 
 	if (queue->nr <= 0)
 		queue->waiting_since_ns = scx_bpf_now();
-	task->queued_class = task_run_class(task);
+	task->queued_class = pp_run_class(left);
 	task->queued_ns = left < PP_SLICE_SHARED_NS ? left + 1 : PP_SLICE_SHARED_NS;
 	add_waiting(id, 1, task->queued_class, task->queued_ns);
 	scx_bpf_dsq_insert_vtime(p, id, PP_SLICE_ALONE_NS, task_deadline(task), enq_flags);

@@ -27,11 +27,18 @@ EXPORT(int, slice_over, (u64 expected, u64 ran, int short_waits), (expected, ran
 EXPORT(u32, effective_weight, (u32 weight, u32 cgroup), (weight, cgroup))
 EXPORT(u32, next_active, (u32 nr, u32 needed, u32 ceiling, u64 now, u64 hold, u64 *since),
        (nr, needed, ceiling, now, hold, since))
+u32 native_needed_with_spills(u32 needed, u32 ceiling, u32 nr_active, u32 spills)
+{
+	struct pp_sizing size = { .needed = needed, .ceiling = ceiling };
+
+	return pp_needed_with_spills(&size, nr_active, spills);
+}
+
 EXPORT(int, should_wait, (const struct pp_policy *policy, const struct pp_wait *task),
        (policy, task))
 EXPORT(int, is_overdue,
-       (const struct pp_policy *policy, const s64 *queued, u32 servers, u64 waiting),
-       (policy, queued, servers, waiting))
+       (const struct pp_policy *policy, const s64 *queued, u32 servers, u64 waiting, u32 budgets),
+       (policy, queued, servers, waiting, budgets))
 EXPORT(u32, perf_wish, (u32 cpu_util, u32 task_util, int race, u32 capacity),
        (cpu_util, task_util, race, capacity))
 EXPORT(int, perf_is_news, (u32 wish, u32 told), (wish, told))
