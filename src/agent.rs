@@ -1,5 +1,6 @@
 //! The agent's loop: it sleeps until a signal, a request, a question for
-//! statistics or the end of the scheduler wakes it. It never polls.
+//! statistics or the end of the scheduler wakes it. It looks around by itself only if it
+//! was asked to choose the mode, or to treat cgroups that may yet come.
 
 use std::mem::MaybeUninit;
 use std::os::fd::{AsRawFd, OwnedFd};
@@ -11,33 +12,24 @@ use log::{info, warn};
 use scx_stats::prelude::*;
 
 use crate::cli::Cli;
-use crate::control::{Call, Reply, Request, Server};
+use crate::control::{Call, Server};
 use crate::host;
-use crate::policy::{Mode, Policy};
 use crate::scheduler::Scheduler;
-use crate::stats::{self, Counters, StatusClock};
+use crate::session::{End, Session, Wish};
+use crate::stats::{self, StatusClock};
 use crate::topology::Ranks;
-
-/// How a run of the scheduler ended.
-enum End {
-    /// The user wants the kernel's scheduler back.
-    Stopped,
-    /// CPUs came or went while we were loading: begin anew.
-    Restart,
-}
 
 /// Loads the scheduler and serves until it is told to stop.
 /// Fails, with nothing attached, when it cannot be loaded or the kernel ends it.
 pub fn run(cli: &Cli) -> Result<()> {
-    let mode: Mode = cli.mode.parse()?;
+    let mut wish = Wish::new(cli)?;
     host::check_can_load()?;
-    Policy::new(mode, cli.max_cores, &Ranks::read()?)?;
+    wish.policy(&Ranks::read()?)?;
     let (calls_in, calls) = unbounded();
     let _server = Server::start(calls_in)?;
     let stop = stop_on_signals()?;
-    let mut mode = mode;
     loop {
-        match run_once(cli, &mut mode, &calls, &stop)? {
+        match run_once(cli, &mut wish, &calls, &stop)? {
             End::Stopped => return Ok(()),
             End::Restart => info!("the set of CPUs changed while loading: starting again"),
         }
@@ -46,28 +38,30 @@ pub fn run(cli: &Cli) -> Result<()> {
 
 fn run_once(
     cli: &Cli,
-    mode: &mut Mode,
+    wish: &mut Wish,
     calls: &Receiver<Call>,
     stop: &Receiver<()>,
 ) -> Result<End> {
     let ranks = Ranks::read()?;
-    let policy = Policy::new(*mode, cli.max_cores, &ranks)?;
+    let policy = wish.policy(&ranks)?;
     let mut object = MaybeUninit::uninit();
     let scheduler = Scheduler::start(&ranks, policy, cli.verbose, &mut object)?;
     let exited = watch(scheduler.exit_fd()?)?;
     let clock = StatusClock::new(scheduler.snapshot(&ranks)?);
     let server =
         StatsServer::new(stats::server_data()).launch().context("cannot serve statistics")?;
-    give_back_memory();
     info!(
-        "attached: mode {mode}, {} CPUs in {} cores and {} LLCs; Ctrl-C to stop",
+        "attached: mode {}, {} CPUs in {} cores and {} LLCs; Ctrl-C to stop",
+        policy.mode,
         ranks.cpus().len(),
         ranks.nr_cores(),
         ranks.llcs().len()
     );
     print_stats_every(cli);
     let (stats_out, stats_in) = server.channels();
-    let mut session = Session { scheduler, ranks, policy, clock };
+    let mut session = Session::new(cli, scheduler, ranks, policy, clock, wish);
+    session.classify()?;
+    give_back_memory();
     loop {
         select! {
             recv(stop) -> _ => break,
@@ -80,63 +74,10 @@ fn run_once(
                 // The client may have gone; that is its own affair.
                 let _ = reply.send(session.answer(request));
             },
+            recv(session.timer()) -> _ => session.look_around(),
         }
     }
-    *mode = session.policy.mode;
     session.end()
-}
-
-/// A loaded scheduler and what is known about it.
-struct Session<'a> {
-    scheduler: Scheduler<'a>,
-    ranks: Ranks,
-    policy: Policy,
-    clock: StatusClock,
-}
-
-impl Session<'_> {
-    fn answer(&mut self, request: Request) -> Reply {
-        let reply = match request {
-            Request::SetMode(name) => self.set_mode(&name),
-            Request::Status => self.status(),
-        };
-        reply.unwrap_or_else(|err| Reply::Error(format!("{err:#}")))
-    }
-
-    fn set_mode(&mut self, name: &str) -> Result<Reply> {
-        let policy = Policy { mode: name.parse()?, ..self.policy };
-        let applied = self.scheduler.apply(policy, &self.ranks)?;
-        self.policy = policy;
-        let took_us = applied.took.as_secs_f64() * 1e6;
-        info!(
-            "switched to mode {} in {took_us:.0} us; {} CPUs active",
-            policy.mode, applied.active
-        );
-        Ok(Reply::Mode { mode: policy.mode.to_string(), took_us })
-    }
-
-    fn status(&mut self) -> Result<Reply> {
-        let now = self.scheduler.snapshot(&self.ranks)?;
-        let status = self.clock.status(now, &self.ranks, self.policy, host::enable_seq());
-        Ok(Reply::Status(Box::new(status)))
-    }
-
-    fn counters(&self) -> Result<Counters> {
-        Ok(Counters::of(&self.scheduler.snapshot(&self.ranks)?))
-    }
-
-    fn end(self) -> Result<End> {
-        match self.scheduler.stop() {
-            None => {
-                info!("detached: the kernel's own scheduler is back");
-                Ok(End::Stopped)
-            }
-            Some(exit) if exit.restart => Ok(End::Restart),
-            Some(exit) => {
-                bail!("the kernel ended the scheduler and is back on its own: {}", exit.reason)
-            }
-        }
-    }
 }
 
 /// SIGINT, SIGTERM and SIGHUP.

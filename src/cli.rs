@@ -5,6 +5,8 @@ use std::time::Duration;
 
 use clap::{Parser, Subcommand};
 
+use crate::policy::PolicyArgs;
+
 /// Pack the work of this machine on the fewest CPUs whose capacity carries it.
 ///
 /// Runs until Ctrl-C, then the kernel's own scheduler is back. Change the mode
@@ -13,14 +15,18 @@ use clap::{Parser, Subcommand};
 #[command(name = "scx_powerpack", version, disable_version_flag = true)]
 #[command(args_conflicts_with_subcommands = true)]
 pub struct Cli {
-    /// How to place tasks: `packing` (the fewest CPUs that carry the load) or
-    /// `spread` (the idlest CPU)
-    #[arg(long, default_value = "packing")]
-    pub mode: String,
+    /// How to place tasks: `packing` (the fewest CPUs that carry the load), `balance`
+    /// (the fewest last-level caches, spread inside them), `spread` (the idlest CPU), or
+    /// `auto` (by power profile, battery and load) [default: packing]
+    #[arg(long)]
+    pub mode: Option<String>,
 
-    /// Use at most N cores, the most efficient ones, for all that is free to move
-    #[arg(long, value_name = "N")]
-    pub max_cores: Option<usize>,
+    #[command(flatten)]
+    pub policy: PolicyArgs,
+
+    /// Read this configuration file [default: /etc/scx_powerpack/config.toml, if it is there]
+    #[arg(long, value_name = "FILE")]
+    pub config: Option<PathBuf>,
 
     /// Print statistics every SECONDS while running
     #[arg(long, value_name = "SECONDS", value_parser = seconds)]
@@ -49,11 +55,15 @@ pub struct Cli {
 /// What can be asked of a running scheduler, or without one.
 #[derive(Debug, Subcommand)]
 pub enum Command {
-    /// Show the running scheduler's mode, or switch it
+    /// Show the running scheduler's mode, or switch it and its knobs
     Mode {
-        /// The mode to switch to: packing or spread
+        /// The mode to switch to: packing, balance, spread or auto
         mode: Option<String>,
+        #[command(flatten)]
+        policy: PolicyArgs,
     },
+    /// Have the running scheduler read its configuration file again
+    Reload,
     /// Show what it would do on another machine, in a simulation; loads nothing
     Sim(SimArgs),
     /// Show what the running scheduler does: mode, active set, CPUs, counters
@@ -92,8 +102,8 @@ pub struct SimArgs {
     #[arg(long, default_value = "light")]
     pub workload: String,
 
-    /// The systems to compare: a mode, `MODE@N` on at most N cores, or an earlier
-    /// system; with `+GOVERNOR` for another frequency governor than the machine's own
+    /// The systems to compare: a mode, `packing:small`, `MODE@N` on at most N cores, or an
+    /// earlier system; with `+GOVERNOR` for another frequency governor than the machine's own
     #[arg(long, value_name = "POLICY,..", value_delimiter = ',', default_values = ["packing", "spread"])]
     pub policy: Vec<String>,
 

@@ -15,6 +15,7 @@ use log::debug;
 use serde::{Deserialize, Serialize};
 
 use crate::host;
+use crate::policy::{Choice, PolicyArgs};
 use crate::stats::Status;
 
 /// Below it only root may look.
@@ -29,8 +30,15 @@ const TIMEOUT: Duration = Duration::from_secs(5);
 #[derive(Clone, Debug, Serialize, Deserialize, PartialEq, Eq)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum Request {
-    /// Switch to the mode of that name.
-    SetMode(String),
+    /// Switch the mode, its knobs, or both; what is left out stays.
+    SetPolicy {
+        #[serde(default)]
+        mode: Option<Choice>,
+        #[serde(default)]
+        policy: PolicyArgs,
+    },
+    /// Read the configuration file again.
+    Reload,
     /// Tell everything.
     Status,
 }
@@ -39,9 +47,11 @@ pub enum Request {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Reply {
-    /// The mode in force, and how long the switch to it took (us).
+    /// The mode in force, why the agent chose it if it did, and how long the switch to it
+    /// took (us).
     Mode {
         mode: String,
+        reason: Option<String>,
         took_us: f64,
     },
     Status(Box<Status>),
@@ -151,13 +161,30 @@ pub fn ask(request: &Request) -> Result<Reply> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::policy::{MaxCores, Mode};
 
     #[test]
     fn requests_read_as_documented_and_nothing_else_does() {
-        let set: Request = serde_json::from_str(r#"{"set_mode":"spread"}"#).unwrap();
-        assert_eq!(set, Request::SetMode("spread".into()));
+        let set = |mode, policy| Request::SetPolicy { mode, policy };
+        let spread = Some(Choice::Fixed(Mode::Spread));
+        let four = PolicyArgs { max_cores: Some(MaxCores::Cores(4)), ..PolicyArgs::default() };
+        for (text, request) in [
+            (r#"{"set_policy":{"mode":"spread"}}"#, set(spread, PolicyArgs::default())),
+            (r#"{"set_policy":{"policy":{"max_cores":4}}}"#, set(None, four)),
+            (r#""reload""#, Request::Reload),
+        ] {
+            assert_eq!(serde_json::from_str::<Request>(text).unwrap(), request);
+        }
         assert_eq!(serde_json::from_str::<Request>(r#""status""#).unwrap(), Request::Status);
-        for bad in ["", "{}", r#"{"set_mode":1}"#, r#""stop""#, r#"{"set_mode":"a","b":1}"#] {
+        for bad in [
+            "",
+            "{}",
+            r#"{"set_policy":1}"#,
+            r#"{"set_policy":{"mode":"turbo"}}"#,
+            r#"{"set_policy":{"max_cores":1}}"#,
+            r#""stop""#,
+            r#"{"set_policy":{},"b":1}"#,
+        ] {
             assert!(serde_json::from_str::<Request>(bad).is_err(), "{bad} was taken");
         }
     }

@@ -2,8 +2,10 @@
 //! whose capacity carries them. This file parses and dispatches, nothing else.
 
 mod agent;
+mod auto;
 mod bpf;
 mod cli;
+mod config;
 mod control;
 mod host;
 mod policy;
@@ -11,9 +13,11 @@ mod policy;
 mod pure;
 mod report;
 mod scheduler;
+mod session;
 mod sim;
 mod stats;
 mod topology;
+mod workloads;
 
 use std::process::ExitCode;
 
@@ -40,7 +44,8 @@ fn run(cli: &Cli) -> Result<()> {
         die_of_broken_pipes();
     }
     match &cli.command {
-        Some(Command::Mode { mode }) => report::mode(mode.as_deref()),
+        Some(Command::Mode { mode, policy }) => report::mode(mode.as_deref(), policy),
+        Some(Command::Reload) => report::reload(),
         Some(Command::Status { json }) => report::status(*json),
         Some(Command::Sim(args)) => sim::run(args),
         Some(Command::Topology) => report::topology(),

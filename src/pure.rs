@@ -4,7 +4,7 @@
 
 use proptest::prelude::*;
 
-use crate::bpf::intf::pp_policy;
+use crate::bpf::intf::{self, pp_policy};
 
 const WORDS: usize = 8;
 /// A set of ranks.
@@ -23,6 +23,15 @@ struct View<'a> {
     near: &'a Set,
     nr_words: u32,
     threads: u32,
+}
+
+/// `struct pp_need`.
+#[repr(C)]
+#[derive(Clone, Copy, Default)]
+struct Need {
+    workload: u32,
+    util: u32,
+    kind: u32,
 }
 
 #[link(name = "powerpack_pure", kind = "static")]
@@ -68,6 +77,8 @@ unsafe extern "C" {
         waiting: u64,
         budgets: u32,
     ) -> i32;
+    safe fn native_fit_kind(util: u32, min: u32, max: u32, of_kind: &[u32; 4], nr: u32) -> u32;
+    safe fn native_scope_of(policy: &pp_policy, need: &Need) -> u32;
     safe fn native_perf_wish(cpu_util: u32, task_util: u32, race: i32, capacity: u32) -> u32;
     safe fn native_perf_is_news(wish: u32, told: u32) -> i32;
     safe fn native_pick_idle(policy: &pp_policy, view: &View, prev: u32) -> i32;
@@ -118,6 +129,10 @@ fn packing(max_ranks: u32) -> pp_policy {
         max_ranks,
         idle_core_first: 0,
         sync_stacks: 1,
+        whole_llcs: 0,
+        small_util: 1024,
+        least_kind: 0,
+        pad: 0,
     }
 }
 
@@ -208,6 +223,43 @@ fn a_long_run_does_not_wait_for_another() {
     assert!(waits(wait) && waits(Wait { running_left_ns: 4 * MS, ..wait }));
     assert!(!waits(Wait { running_left_ns: 50 * MS, ..wait }));
     assert!(waits(Wait { run_left_ns: MS, running_left_ns: 50 * MS, ..wait }));
+}
+
+#[test]
+fn a_task_fits_the_smallest_kind_with_a_margin() {
+    let fit = |util, min, max| native_fit_kind(util, min, max, &[400, 700, 1024, 0], 3);
+    assert_eq!([0, 320, 321, 560, 561, 1024].map(|util| fit(util, 0, 1024)), [0, 0, 1, 1, 2, 2]);
+    assert_eq!((fit(10, 400, 1024), fit(10, 401, 1024)), (0, 1), "uclamp_min, without a margin");
+    assert_eq!((fit(1000, 0, 400), fit(1000, 800, 300)), (0, 0), "uclamp_max has the last word");
+    assert_eq!(native_fit_kind(1024, 1024, 1024, &[1024, 0, 0, 0], 1), 0);
+}
+
+#[test]
+fn a_word_of_the_user_goes_before_capacity_and_capacity_before_size() {
+    let (packing, small) = (packing(4), pp_policy { small_util: 205, ..packing(4) });
+    let spread = pp_policy { min_ranks: 4, least_kind: 2, ..packing };
+    let need = Need::default();
+    let (pack, at_once, efficient) = (
+        Need { workload: intf::pp_workload_PP_WORKLOAD_PACK, ..need },
+        Need { workload: intf::pp_workload_PP_WORKLOAD_SPREAD, ..need },
+        Need { workload: intf::pp_workload_PP_WORKLOAD_EFFICIENT, util: 1000, kind: 2 },
+    );
+    let kind = |kind| intf::pp_scope_PP_SCOPE_KIND + kind;
+    for (policy, need, scope) in [
+        (packing, need, intf::pp_scope_PP_SCOPE_ACTIVE),
+        (packing, pack, intf::pp_scope_PP_SCOPE_ACTIVE),
+        (spread, pack, intf::pp_scope_PP_SCOPE_PACKED),
+        (packing, at_once, intf::pp_scope_PP_SCOPE_USABLE),
+        (packing, efficient, intf::pp_scope_PP_SCOPE_EFFICIENT),
+        (small, Need { util: 205, ..need }, intf::pp_scope_PP_SCOPE_ACTIVE),
+        (small, Need { util: 206, ..need }, intf::pp_scope_PP_SCOPE_USABLE),
+        (small, Need { util: 206, ..pack }, intf::pp_scope_PP_SCOPE_ACTIVE),
+        (packing, Need { kind: 1, ..need }, kind(1)),
+        (spread, Need { kind: 1, ..need }, kind(2)),
+        (spread, Need { kind: 1, ..pack }, kind(1)),
+    ] {
+        assert_eq!(native_scope_of(&policy, &need), scope);
+    }
 }
 
 #[test]

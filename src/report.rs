@@ -4,26 +4,42 @@ use anyhow::{Result, bail};
 
 use crate::bpf::intf;
 use crate::control::{Reply, Request, ask};
-use crate::policy::Mode;
+use crate::policy::{Choice, Pack, PolicyArgs};
 use crate::stats::{CpuStatus, Status};
 use crate::topology::Ranks;
 
 /// Width of a utilization bar, in characters.
 const BAR_WIDTH: usize = 30;
 
-/// `scx_powerpack mode [MODE]`.
-pub fn mode(wanted: Option<&str>) -> Result<()> {
-    let Some(name) = wanted else {
-        println!("{}", ask_status()?.mode);
-        return Ok(());
-    };
+/// `scx_powerpack mode [MODE] [KNOBS]`.
+pub fn mode(mode: Option<&str>, policy: &PolicyArgs) -> Result<()> {
     // A misspelt mode needs no running scheduler to be told.
-    let mode: Mode = name.parse()?;
-    match ask(&Request::SetMode(mode.to_string()))? {
-        Reply::Mode { mode, took_us } => println!("{mode} (switched in {took_us:.0} us)"),
+    let mode = mode.map(str::parse::<Choice>).transpose()?;
+    if mode.is_none() && *policy == PolicyArgs::default() {
+        let status = ask_status()?;
+        println!("{}{}", status.mode, because(status.reason.as_deref()));
+        return Ok(());
+    }
+    switched(&Request::SetPolicy { mode, policy: policy.clone() })
+}
+
+/// `scx_powerpack reload`.
+pub fn reload() -> Result<()> {
+    switched(&Request::Reload)
+}
+
+fn switched(request: &Request) -> Result<()> {
+    match ask(request)? {
+        Reply::Mode { mode, reason, took_us } => {
+            println!("{mode}{} (switched in {took_us:.0} us)", because(reason.as_deref()));
+        }
         other => bail!("unexpected reply {other:?}"),
     }
     Ok(())
+}
+
+fn because(reason: Option<&str>) -> String {
+    reason.map_or(String::new(), |reason| format!(" (auto: {reason})"))
 }
 
 /// `scx_powerpack status [--json]`.
@@ -47,13 +63,24 @@ fn ask_status() -> Result<Status> {
 fn print_status(status: &Status) {
     let counters = &status.counters;
     println!(
-        "scx_powerpack {}: mode {}, {} of {} CPUs active, at most {} cores, up {:.0} s",
+        "scx_powerpack {}: mode {}{}, {} of {} CPUs active, up {:.0} s",
         status.version,
         status.mode,
+        because(status.reason.as_deref()),
         counters.active_cpus,
         status.cpus.len(),
-        status.max_cores,
         status.uptime_s
+    );
+    println!(
+        "at most {} cores, {}filled to {} %, latency budget {} ms{}",
+        status.max_cores,
+        if status.pack == Pack::Small { "small tasks packed, " } else { "" },
+        status.fill_pct,
+        status.latency_budget_ms,
+        match status.workloads {
+            0 => String::new(),
+            nr => format!(", {nr} cgroups treated by the table"),
+        }
     );
     println!("\nrank  cpu  state     util  non-idle over the last {:.1} s", status.interval_s);
     for cpu in &status.cpus {

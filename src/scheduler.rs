@@ -16,6 +16,7 @@ use crate::bpf::{BpfSkel, BpfSkelBuilder, OpenBpfSkel, intf};
 use crate::host;
 use crate::policy::Policy;
 use crate::topology::Ranks;
+use crate::workloads::Treatment;
 
 /// The loaded and attached scheduler; dropping it detaches.
 pub struct Scheduler<'a> {
@@ -81,11 +82,7 @@ impl<'a> Scheduler<'a> {
         let bss = self.skel.maps.bss_data.as_mut().context("no .bss")?;
         store(&mut bss.policies[slot as usize], policy.to_bpf(ranks));
         let mut args = intf::pp_apply_args { slot };
-        // SAFETY: plain old data of that size, alive until the call returns.
-        let bytes = unsafe {
-            std::slice::from_raw_parts_mut((&raw mut args).cast::<u8>(), size_of_val(&args))
-        };
-        let input = ProgramInput { context_in: Some(bytes), ..Default::default() };
+        let input = ProgramInput { context_in: Some(bytes_of(&mut args)), ..Default::default() };
         self.skel.progs.apply_policy.test_run(input).context("cannot switch")?;
         self.slot = slot;
         let bss = self.skel.maps.bss_data.as_ref().context("no .bss")?;
@@ -94,6 +91,20 @@ impl<'a> Scheduler<'a> {
             thread::sleep(SIZING_POLL);
         }
         Ok(Applied { took: begin.elapsed(), active: active().nr })
+    }
+
+    /// Has the tasks of a cgroup, and of those below it that say nothing else, treated so.
+    /// A cgroup that is gone is not an error.
+    pub fn classify(&self, cgroup_id: u64, treatment: Treatment) -> Result<()> {
+        let mut args = intf::pp_classify_args { cgroup_id, workload: treatment.to_bpf(), pad: 0 };
+        let input = ProgramInput { context_in: Some(bytes_of(&mut args)), ..Default::default() };
+        self.skel.progs.classify.test_run(input).context("cannot classify a cgroup")?;
+        Ok(())
+    }
+
+    /// How many cgroups have been made so far, as far as the kernel tells us.
+    pub fn cgroups_made(&self) -> u32 {
+        self.skel.maps.bss_data.as_ref().map_or(0, |bss| load(&bss.cgroups_made))
     }
 
     /// Reads all CPUs and the active set.
@@ -209,10 +220,21 @@ fn write_topology(skel: &mut OpenBpfSkel<'_>, ranks: &Ranks) -> Result<()> {
     rodata.nr_llcs = llcs.len() as u32;
     rodata.has_cpufreq = host::has_cpufreq();
     rodata.threads_per_core = ranks.threads_per_core() as u32;
+    rodata.efficient_end = ranks.nr_efficient() as u32;
     for (rank, cpu) in ranks.cpus().iter().enumerate() {
         rodata.cpu_of_rank[rank] = cpu.cpu as u16;
         rodata.rank_of_cpu[cpu.cpu] = rank as u16;
         rodata.siblings[rank / WORD_BITS] |= u64::from(next_is_sibling[rank]) << (rank % WORD_BITS);
+    }
+    let kinds = ranks.kinds();
+    rodata.nr_kinds = kinds.iter().max().map_or(1, |&most| most + 1) as u32;
+    for (rank, &kind) in kinds.iter().enumerate() {
+        let capacity = ranks.cpus()[rank].capacity as u32;
+        let least = &mut rodata.capacity_of_kind[kind];
+        *least = if *least == 0 { capacity } else { capacity.min(*least) };
+        for ranks in &mut rodata.ranks_from_kind[..=kind] {
+            ranks[rank / WORD_BITS] |= 1 << (rank % WORD_BITS);
+        }
     }
     for (llc, &(from, to)) in llcs.iter().enumerate() {
         rodata.llc_begin[llc] = from as u16;
@@ -230,6 +252,12 @@ fn explain_attach_failure(err: anyhow::Error) -> anyhow::Error {
         Some(name) => anyhow!("another sched_ext scheduler was loaded meanwhile, {name}"),
         None => err.context("the kernel refused to attach the scheduler"),
     }
+}
+
+/// The arguments of a program, as it reads them.
+fn bytes_of<T: Copy>(args: &mut T) -> &mut [u8] {
+    // SAFETY: plain integers without padding, borrowed for as long as the bytes are.
+    unsafe { std::slice::from_raw_parts_mut((&raw mut *args).cast::<u8>(), size_of::<T>()) }
 }
 
 /// Reads what BPF writes meanwhile: each field is a word, and a torn snapshot is
@@ -250,9 +278,9 @@ fn store<To: Copy, From: Copy>(to: &mut To, from: From) {
 
 /// Sizes that C asserts too: what one side means the other reads.
 const _: () = {
-    assert!(size_of::<intf::pp_policy>() == 40);
+    assert!(size_of::<intf::pp_policy>() == 56);
     assert!(size_of::<intf::pp_cpu>() == 192);
-    assert!(size_of::<intf::pp_active>() == 48);
+    assert!(size_of::<intf::pp_active>() == 56);
 };
 
 #[cfg(test)]

@@ -8,7 +8,7 @@ use scx_stats_derive::Stats;
 use serde::{Deserialize, Serialize};
 
 use crate::bpf::intf;
-use crate::policy::Policy;
+use crate::policy::{Pack, Policy};
 use crate::scheduler::Snapshot;
 use crate::topology::Ranks;
 
@@ -63,7 +63,14 @@ pub struct Counters {
 pub struct Status {
     pub version: String,
     pub mode: String,
+    /// Why the agent chose it, if it did.
+    pub reason: Option<String>,
     pub max_cores: usize,
+    pub pack: Pack,
+    pub fill_pct: u32,
+    pub latency_budget_ms: u64,
+    /// How many cgroups the table of workloads names.
+    pub workloads: usize,
     /// CPU numbers in rank order.
     pub ranks: Vec<usize>,
     /// Since the scheduler was loaded (s).
@@ -136,6 +143,13 @@ impl Counters {
     }
 }
 
+/// What a status tells that neither the snapshot nor the policy knows.
+pub struct Told {
+    pub reason: Option<String>,
+    pub workloads: usize,
+    pub enable_seq: Option<u64>,
+}
+
 /// Turns snapshots into statuses; remembers the last one for `non_idle_pct`.
 pub struct StatusClock {
     started_ns: u64,
@@ -149,23 +163,22 @@ impl StatusClock {
     }
 
     /// The status at `now`, over the time since the last call.
-    pub fn status(
-        &mut self,
-        now: Snapshot,
-        ranks: &Ranks,
-        policy: Policy,
-        enable_seq: Option<u64>,
-    ) -> Status {
+    pub fn status(&mut self, now: Snapshot, ranks: &Ranks, policy: Policy, told: Told) -> Status {
         let interval_ns = now.now_ns.saturating_sub(self.last.now_ns);
         let cpus = ranks.cpus().iter().enumerate();
         let status = Status {
             version: env!("CARGO_PKG_VERSION").into(),
             mode: policy.mode.to_string(),
+            reason: told.reason,
             max_cores: policy.max_cores.unwrap_or(ranks.nr_cores()),
+            pack: policy.pack,
+            fill_pct: policy.fill_pct,
+            latency_budget_ms: policy.latency_budget.as_millis() as u64,
+            workloads: told.workloads,
             ranks: ranks.cpus().iter().map(|cpu| cpu.cpu).collect(),
             uptime_s: seconds(now.now_ns.saturating_sub(self.started_ns)),
             interval_s: seconds(interval_ns),
-            enable_seq,
+            enable_seq: told.enable_seq,
             cpus: cpus
                 .map(|(rank, cpu)| {
                     let (was, is) = (&self.last.cpus[cpu.cpu], &now.cpus[cpu.cpu]);

@@ -11,6 +11,10 @@ use scx_utils::compat::ROOT_PREFIX;
 
 use crate::bpf::intf;
 
+/// Of equal cores so many are one efficient one: what stays on those must not fill the
+/// machine, and on four cores one is the least.
+const EFFICIENT_DIV: usize = 4;
+
 /// A CPU and where it is.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RankedCpu {
@@ -130,6 +134,25 @@ impl Ranks {
     pub fn threads_per_core(&self) -> usize {
         let cores = self.core_of_rank();
         (0..cores.len()).map(|rank| rank - cores[rank] + 1).max().unwrap_or(1)
+    }
+
+    /// By rank: which kind of core it is, smallest first. Offline CPUs are taken to be of
+    /// the largest kind. What the BPF side cannot tell apart counts as its largest one.
+    pub fn kinds(&self) -> Vec<usize> {
+        let online = self.cpus.iter().filter(|cpu| cpu.online);
+        let mut capacities: Vec<usize> = online.map(|cpu| cpu.capacity).collect();
+        capacities.sort_unstable();
+        let most = intf::pp_limits_PP_MAX_KINDS as usize - 1;
+        self.cpus.iter().map(|cpu| kind_of(cpu.capacity, &capacities).min(most)).collect()
+    }
+
+    /// How many of the lowest ranks are the efficient ones: the smallest kind of core
+    /// or, where all are of one kind, a quarter of the cores.
+    pub fn nr_efficient(&self) -> usize {
+        let kinds = self.kinds();
+        let smallest = kinds.iter().take_while(|&&kind| kind == kinds[0]).count();
+        let quarter = self.ranks_in_cores(self.nr_cores().div_ceil(EFFICIENT_DIV));
+        if kinds.iter().max() == Some(&kinds[0]) { quarter } else { smallest }
     }
 
     /// The LLCs as half-open spans of ranks, in rank order.

@@ -13,8 +13,8 @@ _Static_assert(sizeof(struct task_struct) == 72, "task_struct is shared with Rus
 _Static_assert(sizeof(struct sched_ext_ops) == 19 * 8 + 24, "sched_ext_ops is shared with Rust");
 
 struct sim_ranked_cpu {
-	u32 cpu, llc, capacity;
-	bool online, next_is_sibling;
+	u32 cpu, llc, capacity, kind;
+	bool online, next_is_sibling, efficient;
 };
 
 /* A constant of the scheduler's that is set before it is loaded: the compiler
@@ -25,6 +25,26 @@ struct sim_ranked_cpu {
 		barrier_var(address);                                                              \
 		address;                                                                           \
 	})
+
+static void set_kinds(const struct sim_ranked_cpu *ranked, u32 nr)
+{
+	u32 kinds = 1;
+
+	for (u32 rank = 0; rank < nr; rank++) {
+		const struct sim_ranked_cpu *cpu = &ranked[rank];
+
+		if (cpu->kind + 1 > kinds)
+			kinds = cpu->kind + 1;
+		if (!capacity_of_kind[cpu->kind] || capacity_of_kind[cpu->kind] > cpu->capacity)
+			*writable(&capacity_of_kind[cpu->kind]) = cpu->capacity;
+		if (cpu->efficient)
+			*writable(&efficient_end) = rank + 1;
+		for (u32 kind = 0; kind <= cpu->kind; kind++)
+			*writable(&ranks_from_kind[kind][rank / PP_WORD_BITS]) |=
+				1ULL << (rank % PP_WORD_BITS);
+	}
+	*writable(&nr_kinds) = kinds;
+}
 
 /* What the agent writes before loading; CPUs in rank order. */
 void sim_setup(const struct sim_ranked_cpu *ranked, u32 nr, const struct pp_policy *policy)
@@ -54,6 +74,7 @@ void sim_setup(const struct sim_ranked_cpu *ranked, u32 nr, const struct pp_poli
 		cpus[cpu->cpu].capacity = cpu->capacity;
 		cpus[cpu->cpu].online = cpu->online;
 	}
+	set_kinds(ranked, nr);
 	*writable(&threads_per_core) = most;
 	*writable(&nr_llcs) = llcs;
 	*writable(&has_cpufreq) = true;
@@ -67,6 +88,14 @@ void sim_apply(const struct pp_policy *policy)
 
 	policies[args.slot] = *policy;
 	apply_policy(&args);
+}
+
+/* What it does for a cgroup of the user's table. */
+void sim_classify(struct cgroup *cgrp, u32 workload)
+{
+	struct pp_classify_args args = { .cgroup_id = (u64)cgrp, .workload = workload };
+
+	classify(&args);
 }
 
 void sim_sabotage(u32 how)

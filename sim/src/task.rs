@@ -46,6 +46,8 @@ pub struct TaskSpec {
     pub allowed: CpuMask,
     /// Weight of its cgroup: 100 = default; `None`: in the root.
     pub cgroup_weight: Option<u32>,
+    /// What the user's table says of its cgroup (`enum pp_workload`); 0: nothing.
+    pub workload: u32,
     /// Which CPU's interrupt wakes it; `None`: the timer where it last ran.
     pub irq_cpu: Option<usize>,
     /// It shares data with all others that do.
@@ -61,6 +63,7 @@ impl TaskSpec {
             weight: 100,
             allowed,
             cgroup_weight: None,
+            workload: 0,
             irq_cpu: None,
             shares_data: false,
         }

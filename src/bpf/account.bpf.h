@@ -11,7 +11,8 @@
 /* The product of the weights of the task's cgroup and its ancestors, the root
  * being 100: per task, not per group. See docs/how-it-decides.md. */
 struct pp_cgroup {
-	u32 weight; /* cpu.weight, 100 = default */
+	u32 weight;   /* cpu.weight, 100 = default */
+	u32 workload; /* enum pp_workload */
 };
 
 struct {
@@ -23,9 +24,9 @@ struct {
 
 #define CGROUP_DEPTH_MAX 16
 
-static u32 cgroup_path_weight(struct cgroup *cgrp)
+/* All weights from the root down; of the workloads the innermost one. */
+static void look_up_path(struct cgroup *cgrp, u32 *weight, u32 *workload)
 {
-	u32 weight = PP_WEIGHT_DEFAULT;
 	int level;
 
 	bpf_for (level, 1, CGROUP_DEPTH_MAX) {
@@ -35,26 +36,30 @@ static u32 cgroup_path_weight(struct cgroup *cgrp)
 		if (!ancestor)
 			break;
 		state = bpf_cgrp_storage_get(&cgroups, ancestor, NULL, 0);
-		if (state)
-			weight = pp_effective_weight(weight, state->weight);
+		if (state) {
+			*weight = pp_effective_weight(*weight, state->weight);
+			*workload = state->workload ?: *workload;
+		}
 		bpf_cgroup_release(ancestor);
 	}
-	return weight;
 }
 
-static __always_inline void refresh_weight(struct task_struct *p, struct pp_task *task)
+static __always_inline void refresh_cgroup(struct task_struct *p, struct pp_task *task)
 {
 	struct cgroup *cgrp = scx_bpf_task_cgroup(p);
+	u32 weight = PP_WEIGHT_DEFAULT, workload = PP_WORKLOAD_NONE;
 
 	task->cgroup_generation = cgroup_generation;
-	task->weight = pp_effective_weight(p->scx.weight,
-					   cgrp ? cgroup_path_weight(cgrp) : PP_WEIGHT_DEFAULT);
-	if (cgrp)
+	if (cgrp) {
+		look_up_path(cgrp, &weight, &workload);
 		bpf_cgroup_release(cgrp);
+	}
+	task->weight = pp_effective_weight(p->scx.weight, weight);
+	task->workload = workload;
 }
 
-/* Its nice value or its cgroup has changed: refreshed when it next stops. */
-static __always_inline void weigh_anew(struct pp_task *task)
+/* Its nice value or its cgroup has changed: looked up when it next stops. */
+static __always_inline void look_up_anew(struct pp_task *task)
 {
 	task->cgroup_generation = cgroup_generation - 1;
 }
@@ -122,7 +127,7 @@ verified_once int account_run(struct pp_task *task, struct pp_cpu *cpu __arg_non
 	if (!task)
 		return 0;
 	update_task_util(task, cpu, now, ran);
-	if (task->restricted)
+	if (task->apart)
 		update_bound_util(cpu, now, ran);
 	task->vtime += pp_vtime_delta(ran, task->weight);
 	task->run_ns += ran;

@@ -10,6 +10,7 @@
 #include "account.bpf.h"
 #include "idle.bpf.h"
 #include "queues.bpf.h"
+#include "scope.bpf.h"
 
 /* Whoever sizes the active set holds this, and has these to work with: the
  * verifier follows values on the stack through the loops, one by one. */
@@ -85,16 +86,14 @@ static void evacuate(u32 from, u32 to)
 	}
 }
 
-verified_once int set_active(u32 nr, u32 ceiling)
+verified_once int set_active(u32 nr, u32 packed, u32 ceiling)
 {
-	u32 was = active_set.nr, word;
+	u32 was = active_set.nr;
 
 	active_set.nr = nr;
+	active_set.packed = packed;
 	active_set.ceiling = ceiling;
-	for (word = 0; word < nr_words && word < PP_RANK_WORDS; word++) {
-		active_ranks[word] = pp_ranks_below(nr, word);
-		surplus_ranks[word] = pp_ranks_below(ceiling, word) & ~active_ranks[word];
-	}
+	set_scopes(nr, packed, ceiling);
 	if (nr == was)
 		return 0;
 	count(nr > was ? PP_EV_GROW : PP_EV_SHRINK);
@@ -103,6 +102,14 @@ verified_once int set_active(u32 nr, u32 ceiling)
 	if (nr > was || nr_llcs > 1)
 		kick_idle(nr > was ? was : 0, nr);
 	return 0;
+}
+
+/* The end of the LLC that the last of @needed ranks is in. */
+static __always_inline u32 end_of_llc(u32 needed, u32 ceiling)
+{
+	u32 end = llc_end[llc_queue(cpu_at(needed - 1)) % PP_MAX_LLCS];
+
+	return end < ceiling ? end : ceiling;
 }
 
 /* Size the active set for what runs now, unless another CPU is at it. */
@@ -124,8 +131,11 @@ verified_once int size_active(u64 now)
 	if (!at_once)
 		needed = pp_next_active(active_set.nr, needed, sizing.ceiling, now,
 					policy->shrink_hold_ns, &active_set.shrink_since_ns);
-	if (needed != active_set.nr || sizing.ceiling != active_set.ceiling)
-		set_active(needed, sizing.ceiling);
+	if (policy->whole_llcs)
+		needed = end_of_llc(needed, sizing.ceiling);
+	if (needed != active_set.nr || sizing.packed != active_set.packed ||
+	    sizing.ceiling != active_set.ceiling)
+		set_active(needed, sizing.packed, sizing.ceiling);
 	if (at_once)
 		evacuate(needed, nr_ranks);
 	sizing_lock = 0;

@@ -119,14 +119,18 @@ static bool take_surplus(s32 cpu)
 	return true;
 }
 
-/* A CPU with nothing to do: what waits for another one and may run here. */
-static bool take_from_cpus(void)
+/* A CPU with nothing to do: what waits for another one and may run here. While some
+ * wait for the efficient CPUs alone, others leave the queues of those alone: only the
+ * first in a queue can be looked at. */
+static bool take_from_cpus(s32 cpu)
 {
-	u32 rank;
+	u32 rank, from = 0;
 
 	if (nr_waiting_for_cpus <= 0)
 		return false;
-	bpf_for (rank, 0, nr_ranks) {
+	if (nr_waiting_efficient > 0 && rank_of(cpu) >= efficient_end)
+		from = efficient_end;
+	bpf_for (rank, from, nr_ranks) {
 		if (take_from(cpu_queue(cpu_at(rank)))) {
 			count(PP_EV_STEAL);
 			return true;
@@ -154,13 +158,17 @@ static __always_inline void let_earlier_first(const struct pp_cpu *state, s32 cp
 static __always_inline bool may_stay(struct task_struct *prev, s32 cpu)
 {
 	struct pp_task *task;
+	u32 scope;
 
 	if (!(prev->scx.flags & SCX_TASK_QUEUED))
 		return false;
-	if (is_active(cpu) || is_bound(prev))
-		return true;
 	task = task_of(prev);
-	return !task || task->restricted;
+	if (!task || task->restricted || is_bound(prev))
+		return true;
+	scope = scope_of(task);
+	if (pp_may_overflow(scope) && !is_misfit(task, cpu))
+		scope = PP_SCOPE_USABLE;
+	return in_scope(scope, cpu);
 }
 
 static __always_inline void dispatch_cpu(s32 cpu, struct task_struct *prev)
@@ -176,7 +184,7 @@ static __always_inline void dispatch_cpu(s32 cpu, struct task_struct *prev)
 		scx_bpf_task_set_slice(prev, PP_SLICE_ALONE_NS);
 		return;
 	}
-	if (take_from_cpus())
+	if (take_from_cpus(cpu))
 		return;
 	/* An idle CPU that was claimed, looked, and found nothing stays idle, of
 	 * which ops.update_idle is not told: say so, then look again, as a task
@@ -236,6 +244,11 @@ static __always_inline void tick_cpu(struct task_struct *p, s32 cpu, u64 now)
 	ran = now - state->stint_start_ns;
 	short_waits = pp_short_waits(own->queued_ns) ||
 		      (is_active(cpu) && pp_short_waits(shared->queued_ns));
+	if (task && nr_kinds > 1) {
+		refresh_kind(p, task);
+		if (!is_bound(p) && is_misfit(task, cpu))
+			scx_bpf_task_set_slice(p, 0);
+	}
 	if (pp_slice_over(state->curr_run_ns, ran, short_waits) && others_wait(cpu))
 		scx_bpf_task_set_slice(p, task && still_first(task, cpu) ? PP_SLICE_ALONE_NS : 0);
 }

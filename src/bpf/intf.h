@@ -20,6 +20,8 @@ enum pp_limits {
 	PP_WORD_BITS = 64,
 	PP_RANK_WORDS = PP_MAX_CPUS / PP_WORD_BITS,
 	PP_MAX_LLCS = 64,
+	/* Kinds of cores by capacity (LP-E, E, P; little, middle, big): four are known. */
+	PP_MAX_KINDS = 4,
 	/* Queue ids, which are the DSQ ids too: one per LLC from 0, one per CPU from here. */
 	PP_CPU_QUEUE_BASE = PP_MAX_CPUS,
 	PP_MAX_QUEUES = PP_CPU_QUEUE_BASE + PP_MAX_CPUS,
@@ -35,6 +37,26 @@ enum pp_limits {
 enum pp_mode {
 	PP_MODE_SPREAD = 0,
 	PP_MODE_PACKING = 1,
+	PP_MODE_BALANCE = 2,
+};
+
+/* What the user's table says of a cgroup; nothing: the mode decides. */
+enum pp_workload {
+	PP_WORKLOAD_NONE = 0,
+	PP_WORKLOAD_PACK,
+	PP_WORKLOAD_SPREAD,
+	PP_WORKLOAD_EFFICIENT,
+	PP_NR_WORKLOADS,
+};
+
+/* Sets of ranks that tasks are for; see scope.h. */
+enum pp_scope {
+	PP_SCOPE_ACTIVE = 0, /* the active set */
+	PP_SCOPE_PACKED,     /* what the active set would be in packing */
+	PP_SCOPE_EFFICIENT,  /* the lowest ranks: the smallest kind of core */
+	PP_SCOPE_USABLE,     /* all below the ceiling */
+	PP_SCOPE_KIND,	     /* plus n: those of kind n and larger ones */
+	PP_NR_SCOPES = PP_SCOPE_KIND + PP_MAX_KINDS,
 };
 
 /*
@@ -57,8 +79,15 @@ struct pp_policy {
 	u32 idle_core_first;
 	/* A synchronous wakeup takes the waker's CPU even if another one is idle. */
 	u32 sync_stacks;
+	/* The active set is made of whole LLCs. */
+	u32 whole_llcs;
+	/* Tasks that need more may use any CPU; 0..1024, 1024: none does. */
+	u32 small_util;
+	/* Tasks are for this kind of core or a larger one as long as one is idle. */
+	u32 least_kind;
+	u32 pad;
 };
-_Static_assert(sizeof(struct pp_policy) == 40, "pp_policy is shared with Rust");
+_Static_assert(sizeof(struct pp_policy) == 56, "pp_policy is shared with Rust");
 
 /* What is counted; stats.rs says what each means. */
 enum pp_event {
@@ -109,8 +138,17 @@ struct pp_active {
 	u32 ceiling;	     /* ranks at and above are never used by tasks free to move */
 	u32 spills;	     /* since updated_ns */
 	u32 stale;	     /* the policy or the CPUs have changed: size it at once */
+	u32 packed;	     /* ranks [0, packed) would carry the demand */
+	u32 pad;
 };
-_Static_assert(sizeof(struct pp_active) == 48, "pp_active is shared with Rust");
+_Static_assert(sizeof(struct pp_active) == 56, "pp_active is shared with Rust");
+
+/* What the classify program is called with. */
+struct pp_classify_args {
+	u64 cgroup_id;
+	u32 workload; /* enum pp_workload */
+	u32 pad;
+};
 
 /* What the apply_policy program is called with. */
 struct pp_apply_args {

@@ -24,4 +24,29 @@
 #define SCX_DSQ_LOCAL_ON bpf_core_enum_value(enum scx_dsq_id_flags, SCX_DSQ_LOCAL_ON)
 #define SCX_TASK_QUEUED bpf_core_enum_value(enum scx_ent_flags, SCX_TASK_QUEUED)
 
+/* Only with CONFIG_UCLAMP_TASK; libbpf finds the fields by these names. */
+struct uclamp_se___kernel {
+	unsigned int value : 11;
+} __attribute__((preserve_access_index));
+struct task_struct___uclamp {
+	struct uclamp_se___kernel uclamp[2]; /* UCLAMP_MIN, UCLAMP_MAX */
+} __attribute__((preserve_access_index));
+
+/* What the user asks @p to be given at least and at most, 0..1024, as it was when it
+ * last became runnable; left alone if the kernel does not say. */
+static __always_inline void task_clamps(struct task_struct *p, u32 *least, u32 *most)
+{
+	struct task_struct___uclamp *clamped = (void *)p;
+	u32 max;
+
+	if (!bpf_core_field_exists(clamped->uclamp))
+		return;
+	max = BPF_CORE_READ_BITFIELD(&clamped->uclamp[1], value);
+	/* 0: nobody uses clamps, and the kernel has not filled them in. */
+	if (!max)
+		return;
+	*least = BPF_CORE_READ_BITFIELD(&clamped->uclamp[0], value);
+	*most = max;
+}
+
 #endif /* PP_KERNEL_BPF_H */

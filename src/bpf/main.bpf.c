@@ -52,7 +52,7 @@ s32 BPF_STRUCT_OPS_SLEEPABLE(powerpack_init_task, struct task_struct *p,
 	task->updated_ns = scx_bpf_now();
 	task->weight = PP_WEIGHT_DEFAULT;
 	/* p is not in its cgroup yet. */
-	weigh_anew(task);
+	look_up_anew(task);
 	return 0;
 }
 
@@ -81,23 +81,25 @@ void BPF_STRUCT_OPS(powerpack_set_weight, struct task_struct *p, u32 weight)
 	struct pp_task *task = task_of(p);
 
 	if (task)
-		weigh_anew(task);
+		look_up_anew(task);
 }
 
 s32 BPF_STRUCT_OPS(powerpack_select_cpu, struct task_struct *p, s32 prev_cpu, u64 wake_flags)
 {
 	struct pp_task *task = task_of(p);
 	s32 here = bpf_get_smp_processor_id(), cpu;
+	u32 scope;
 
 	if (!task)
 		return prev_cpu;
-	if ((wake_flags & SCX_WAKE_SYNC) && may_stack(task, here)) {
+	scope = scope_of(task);
+	if ((wake_flags & SCX_WAKE_SYNC) && may_stack(task, scope, here)) {
 		count(PP_EV_WAKE_SYNC);
 		run_on(p, task, here, 0);
 		go_direct(here);
 		return here;
 	}
-	cpu = claim_active(task, prev_cpu);
+	cpu = claim_for(scope, task, prev_cpu);
 	if (cpu >= 0) {
 		count(PP_EV_WAKE_IDLE);
 		run_on(p, task, cpu, 0);
@@ -109,6 +111,7 @@ s32 BPF_STRUCT_OPS(powerpack_select_cpu, struct task_struct *p, s32 prev_cpu, u6
 void BPF_STRUCT_OPS(powerpack_enqueue, struct task_struct *p, u64 enq_flags)
 {
 	struct pp_task *task = task_of(p);
+	u32 scope;
 
 	if (!task) {
 		scx_bpf_dsq_insert(p, SCX_DSQ_GLOBAL, PP_SLICE_ALONE_NS, enq_flags);
@@ -119,16 +122,21 @@ void BPF_STRUCT_OPS(powerpack_enqueue, struct task_struct *p, u64 enq_flags)
 	 * not kick others. The kernel wakes who gets something put there. */
 	if (!cpu_state(scx_bpf_task_cpu(p))->online || is_dying_here()) {
 		run_on(p, task, scx_bpf_task_cpu(p), enq_flags);
-	} else if (is_bound(p)) {
-		place_bound(p, task, enq_flags);
-	} else if (task->restricted) {
-		count(PP_EV_BOUND);
-		place_restricted(p, task, enq_flags);
-	} else {
-		if (enq_flags & SCX_ENQ_LAST)
-			count(PP_EV_EVACUATE);
-		place_free(p, task, enq_flags);
+		return;
 	}
+	if (is_bound(p)) {
+		place_bound(p, task, enq_flags);
+		return;
+	}
+	scope = scope_of(task);
+	if (task->restricted || scope == PP_SCOPE_EFFICIENT) {
+		count(PP_EV_BOUND);
+		place_restricted(p, task, scope, enq_flags);
+		return;
+	}
+	if (enq_flags & SCX_ENQ_LAST)
+		count(PP_EV_EVACUATE);
+	place_free(p, task, scope, enq_flags);
 }
 
 void BPF_STRUCT_OPS(powerpack_dispatch, s32 cpu, struct task_struct *prev)
@@ -150,6 +158,8 @@ void BPF_STRUCT_OPS(powerpack_running, struct task_struct *p)
 	cpu->stint_start_ns = now;
 	cpu->direct_waiting = 0;
 	cpu->curr_run_ns = task_run_feared(task);
+	task->apart =
+		task->restricted || pp_is_apart(scope_of(task), !is_active(scx_bpf_task_cpu(p)));
 	leave_queue(task);
 	follow_clock(task, scx_bpf_task_cpu(p));
 	cpu->curr_deadline = task_deadline(task);
@@ -178,8 +188,9 @@ void BPF_STRUCT_OPS(powerpack_stopping, struct task_struct *p, bool runnable)
 		return;
 	if (!runnable)
 		account_sleep(task);
+	refresh_kind(p, task);
 	if (task->cgroup_generation != cgroup_generation)
-		refresh_weight(p, task);
+		refresh_cgroup(p, task);
 }
 
 void BPF_STRUCT_OPS(powerpack_update_idle, s32 cpu, bool idle)
@@ -243,6 +254,7 @@ s32 BPF_STRUCT_OPS_SLEEPABLE(powerpack_cgroup_init, struct cgroup *cgrp,
 	if (!state)
 		return -ENOMEM;
 	state->weight = args->weight;
+	__sync_fetch_and_add(&cgroups_made, 1);
 	return 0;
 }
 
@@ -261,7 +273,7 @@ void BPF_STRUCT_OPS(powerpack_cgroup_move, struct task_struct *p, struct cgroup 
 	struct pp_task *task = task_of(p);
 
 	if (task)
-		weigh_anew(task);
+		look_up_anew(task);
 }
 
 s32 BPF_STRUCT_OPS_SLEEPABLE(powerpack_init)
@@ -313,6 +325,25 @@ int apply_policy(struct pp_apply_args *args)
 	size_active_anew();
 	scx_bpf_kick_cpu(bpf_get_smp_processor_id(), SCX_KICK_PREEMPT);
 	return 0;
+}
+
+/* The user's table says something else of a cgroup. */
+SEC("syscall")
+int classify(struct pp_classify_args *args)
+{
+	struct cgroup *cgrp = bpf_cgroup_from_id(args->cgroup_id);
+	struct pp_cgroup *state;
+
+	if (!cgrp)
+		return -ENOENT;
+	state = bpf_cgrp_storage_get(&cgroups, cgrp, NULL, BPF_LOCAL_STORAGE_GET_F_CREATE);
+	if (state) {
+		state->weight = state->weight ?: PP_WEIGHT_DEFAULT;
+		state->workload = args->workload;
+		__sync_fetch_and_add(&cgroup_generation, 1);
+	}
+	bpf_cgroup_release(cgrp);
+	return state ? 0 : -ENOMEM;
 }
 
 /* The present on the clock of every other time here, for who reads them. */

@@ -44,14 +44,14 @@ static __always_inline void go_direct(s32 cpu)
 	state->direct_streak++;
 }
 
-/* An idle active CPU for the task, claimed; -1 if there is none. */
-verified_once s32 claim_active(const struct pp_task *task __arg_nonnull, s32 prev_cpu)
+/* An idle CPU of @scope for the task, claimed; -1 if there is none. */
+verified_once s32 claim_in(u32 scope, const struct pp_task *task __arg_nonnull, s32 prev_cpu)
 {
 	struct pp_view view = {
 		.idle = idle_ranks,
 		.siblings = (const u64 *)siblings,
 		.allowed = task->allowed,
-		.among = active_ranks,
+		.among = ranks_of_scope(scope),
 		.near = (const u64 *)llc_ranks[llc_queue(prev_cpu) % PP_MAX_LLCS],
 		.nr_words = nr_words,
 		.threads = threads_per_core,
@@ -61,16 +61,27 @@ verified_once s32 claim_active(const struct pp_task *task __arg_nonnull, s32 pre
 	return rank >= 0 && claim_rank(rank) ? cpu_at(rank) : -1;
 }
 
-/* An idle surplus CPU for the task (NULL: for any), or one @beyond the ceiling,
- * claimed; -1 if there is none. */
+/* The same, or any usable one if the task may overflow. */
+static __always_inline s32 claim_for(u32 scope, const struct pp_task *task, s32 prev_cpu)
+{
+	s32 cpu = claim_in(scope, task, prev_cpu);
+
+	if (cpu < 0 && nr_kinds > 1 && pp_may_overflow(scope))
+		cpu = claim_in(PP_SCOPE_USABLE, task, prev_cpu);
+	return cpu;
+}
+
+/* The idle CPU nearest to the active set for the task (NULL: for any), or one @beyond
+ * the ceiling, claimed; -1 if there is none. */
 verified_once s32 claim_surplus(const struct pp_task *task, bool beyond)
 {
-	const u64 *allowed = task ? task->allowed : surplus_ranks;
+	const u64 *usable = ranks_of_scope(PP_SCOPE_USABLE);
+	const u64 *allowed = task ? task->allowed : usable;
 	struct pp_view view = {
 		.idle = idle_ranks,
 		.siblings = (const u64 *)siblings,
 		.allowed = allowed,
-		.among = beyond ? allowed : surplus_ranks,
+		.among = beyond ? allowed : usable,
 		.nr_words = nr_words,
 		.threads = threads_per_core,
 	};
@@ -83,9 +94,12 @@ verified_once s32 claim_surplus(const struct pp_task *task, bool beyond)
 static __always_inline s32 queueing_cpu(s32 cpu)
 {
 	u32 nr = active_set.nr;
+	s32 last = cpu_at(nr - 1);
 
-	/* The last active rank is online: see pp_size_rank(). */
-	return rank_of(cpu) < nr && cpu_state(cpu)->online ? cpu : cpu_at(nr - 1);
+	if (rank_of(cpu) < nr && cpu_state(cpu)->online)
+		return cpu;
+	/* Offline: it has just gone, and the set is about to be sized. */
+	return cpu_state(last)->online ? last : cpu;
 }
 
 /* What is left of what runs on @cpu or is about to, as far as is known. */
@@ -169,10 +183,10 @@ verified_once bool should_wait(const struct pp_task *task __arg_nonnull, s32 cpu
 }
 
 /* Whether a task that @here wakes and makes way for takes its place. */
-static __always_inline bool may_stack(const struct pp_task *task, s32 here)
+static __always_inline bool may_stack(const struct pp_task *task, u32 scope, s32 here)
 {
-	return policy_now()->sync_stacks && !task->restricted && cpu_state(here)->online &&
-	       is_active(here) && may_go_direct(here);
+	return policy_now()->sync_stacks && !task->restricted && scope == PP_SCOPE_ACTIVE &&
+	       cpu_state(here)->online && is_active(here) && may_go_direct(here);
 }
 
 /* Run @p on a surplus CPU: the one it is on if its slice ended there, after who
@@ -201,14 +215,14 @@ verified_once bool spill(struct task_struct *p __arg_trusted, struct pp_task *ta
 
 /* A free task that found no idle CPU, or whose slice has ended. */
 verified_once int place_free(struct task_struct *p __arg_trusted,
-			     struct pp_task *task __arg_nonnull, u64 enq_flags)
+			     struct pp_task *task __arg_nonnull, u32 scope, u64 enq_flags)
 {
 	s32 here = scx_bpf_task_cpu(p), cpu = queueing_cpu(here), idle;
 	bool waking = enq_flags & SCX_ENQ_WAKEUP;
 
 	/* On a wakeup ops.select_cpu has looked already. */
 	if (!waking) {
-		idle = claim_active(task, here);
+		idle = claim_for(scope, task, here);
 		if (idle >= 0) {
 			run_on(p, task, idle, enq_flags);
 			scx_bpf_kick_cpu(idle, 0);
@@ -220,9 +234,12 @@ verified_once int place_free(struct task_struct *p __arg_trusted,
 		return 0;
 	count(PP_EV_QUEUED);
 	wait_behind(p, task, cpu, llc_queue(cpu), enq_flags);
-	/* A CPU of the set may have gone idle since it was looked for. */
+	/* A CPU of the set may have gone idle since it was looked for, or be about to:
+	 * the set serves this queue, whatever the scope of who waits in it. */
+	if (enq_flags & SCX_ENQ_LAST)
+		scx_bpf_kick_cpu(cpu, 0);
 	if (active_set.nr > 1 || cpu != here) {
-		idle = claim_active(task, cpu);
+		idle = claim_in(PP_SCOPE_ACTIVE, task, cpu);
 		if (idle >= 0)
 			scx_bpf_kick_cpu(idle, 0);
 	}
@@ -245,13 +262,15 @@ verified_once int place_bound(struct task_struct *p __arg_trusted,
 	return 0;
 }
 
-/* The CPU for whose queue the fewest wait, of those where the task may run. */
-verified_once s32 shortest_queue(const struct pp_task *task __arg_nonnull, s32 here)
+/* The CPU for whose queue the fewest wait, of those where the task may run and, if it
+ * is @efficient, is to. */
+verified_once s32 shortest_queue(const struct pp_task *task __arg_nonnull, s32 here, bool efficient)
 {
+	u32 end = efficient && efficient_end < nr_ranks ? efficient_end : nr_ranks;
 	u32 rank, least = ~0U;
 	s32 best = here;
 
-	bpf_for (rank, 0, nr_ranks) {
+	bpf_for (rank, 0, end) {
 		s32 cpu = cpu_at(rank);
 		u32 load = 2 * queue_of(cpu_queue(cpu))->nr + (cpu != here);
 
@@ -263,25 +282,28 @@ verified_once s32 shortest_queue(const struct pp_task *task __arg_nonnull, s32 h
 	return best;
 }
 
-/* A task that may run on some CPUs: an idle one of them, active if possible;
+/* A task that is for some CPUs only: an idle one of them, active if possible;
  * else it waits for the one that it has to itself the soonest. */
 verified_once int place_restricted(struct task_struct *p __arg_trusted,
-				   struct pp_task *task __arg_nonnull, u64 enq_flags)
+				   struct pp_task *task __arg_nonnull, u32 scope, u64 enq_flags)
 {
+	bool efficient = scope == PP_SCOPE_EFFICIENT;
 	s32 here = scx_bpf_task_cpu(p), cpu;
 
-	cpu = claim_active(task, here);
-	if (cpu < 0)
+	cpu = claim_for(scope, task, here);
+	if (cpu < 0 && !efficient)
 		cpu = claim_surplus(task, true);
 	if (cpu >= 0) {
 		run_on(p, task, cpu, enq_flags);
 		scx_bpf_kick_cpu(cpu, 0);
 		return 0;
 	}
-	cpu = shortest_queue(task, here);
+	cpu = shortest_queue(task, here, efficient);
 	join_vtime(task, cpu_queue(cpu));
+	note_efficient(task, efficient);
 	wait_behind(p, task, cpu, cpu_queue(cpu), enq_flags);
-	if (cpu != here)
+	/* Here too if nothing else is left to run: it is about to go idle. */
+	if (cpu != here || (enq_flags & SCX_ENQ_LAST))
 		scx_bpf_kick_cpu(cpu, 0);
 	return 0;
 }

@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Every decision of the scheduler, as pure functions: no kfunc, no map, no
- * clock. They are compiled for BPF and natively, so that the tests run the
- * code the kernel runs. docs/how-it-decides.md tells the whole in prose.
+ * Who waits, for how long, and in what order. Every decision of the scheduler is a
+ * pure function: no kfunc, no map, no clock. They are compiled for BPF and natively,
+ * so that the tests run the code the kernel runs. docs/how-it-decides.md tells the
+ * whole in prose.
  *
  * A wakeup asks, in this order:
- *  1. pp_pick_idle(): is a CPU of the active set idle?
- *  2. pp_expected_wait(), pp_should_wait(): if not, is the queue of the active
+ *  1. pp_scope_of() (scope.h): which CPUs is this task for?
+ *  2. pp_pick_idle() (pick.h): is one of them idle?
+ *  3. pp_expected_wait(), pp_should_wait(): if not, is the queue of the active
  *     CPUs served soon enough, and is there capacity for this task?
- *  3. pp_pick_surplus(): if not, which surplus CPU does it spill to?
+ *  4. pp_pick_surplus() (pick.h): if not, which surplus CPU does it spill to?
  * What waits is ordered by pp_deadline(); pp_should_preempt() and
- * pp_slice_over() end the run of what does not. pp_size_rank() and
- * pp_next_active() size the active set.
+ * pp_slice_over() end the run of what does not. sizing.h sizes the active set.
  */
 #ifndef PP_POLICY_H
 #define PP_POLICY_H
@@ -56,119 +57,8 @@
  * the clock, whoever runs, so that the lightest task is reached within seconds
  * however heavy the others are. */
 #define PP_VTIME_FLOOR_DIV 16
-/* The active set is sized anew at most this often: a tick at HZ=250. */
-#define PP_ACTIVE_PERIOD_NS (4 * PP_NS_PER_MS)
-/* One spill in a period is an accident, two are evidence that the set is small. */
-#define PP_SPILLS_TO_GROW 2
-/* The most SMT siblings of a core that are kept apart (POWER has 8). */
-#define PP_THREADS_MAX 8
 /* This many tasks may pass the queues in a row on a busy CPU. */
 #define PP_DIRECT_STREAK_MAX 32
-
-/* Ranks [0, end) as bits of word @word. */
-static inline u64 pp_ranks_below(u32 end, u32 word)
-{
-	u32 base = word * PP_WORD_BITS;
-
-	if (end <= base)
-		return 0;
-	return end - base >= PP_WORD_BITS ? ~0ULL : (1ULL << (end - base)) - 1;
-}
-
-/* What a placement looks at: sets of ranks, a bit each, in @nr_words words. */
-struct pp_view {
-	const u64 *idle;     /* idle CPUs */
-	const u64 *siblings; /* the next rank is on the same core */
-	const u64 *allowed;  /* where the task may run */
-	const u64 *among;    /* where it is looked for: active or surplus CPUs */
-	const u64 *near;     /* share a last-level cache with the previous CPU */
-	u32 nr_words;
-	u32 threads; /* the most SMT siblings that a core has; 1: no SMT */
-};
-
-/* Those of @idle whose whole core is idle. The ranks of a core are neighbours;
- * one that straddles two words counts as two cores. */
-static inline u64 pp_whole_cores(u64 idle, u64 siblings, u32 threads)
-{
-	u64 cores = idle;
-	u32 i;
-
-	/* Is it idle, and all that follow it on its core? */
-	for (i = 1; i < threads && i < PP_THREADS_MAX; i++)
-		cores &= ~siblings | cores >> 1;
-	/* Of the first on a core that tells the whole: let it tell the others. */
-	cores &= ~(siblings << 1);
-	for (i = 1; i < threads && i < PP_THREADS_MAX; i++)
-		cores |= cores << 1 & siblings << 1;
-	return cores;
-}
-
-static inline u64 pp_candidates(const struct pp_view *view, u32 word, int whole_cores)
-{
-	u64 idle = view->idle[word];
-
-	if (whole_cores)
-		idle = pp_whole_cores(idle, view->siblings[word], view->threads);
-	return idle & view->allowed[word] & view->among[word];
-}
-
-static inline s32 pp_lowest(u32 word, u64 bits)
-{
-	return word * PP_WORD_BITS + __builtin_ctzll(bits);
-}
-
-/* The previous CPU, then one near it in cache, then any, by rank; -1: none. */
-static inline s32 pp_nearest(const struct pp_view *view, int whole_cores, u32 prev)
-{
-	u32 word = prev / PP_WORD_BITS % PP_RANK_WORDS;
-	s32 any = -1;
-
-	if (pp_candidates(view, word, whole_cores) >> prev % PP_WORD_BITS & 1)
-		return prev;
-	for (word = 0; word < view->nr_words && word < PP_RANK_WORDS; word++) {
-		u64 bits = pp_candidates(view, word, whole_cores);
-
-		if (bits & view->near[word])
-			return pp_lowest(word, bits & view->near[word]);
-		if (bits && any < 0)
-			any = pp_lowest(word, bits);
-	}
-	return any;
-}
-
-/* Which idle active CPU takes the task; -1: none. */
-static inline s32 pp_pick_idle(const struct pp_policy *policy, const struct pp_view *view, u32 prev)
-{
-	int whole_cores = view->threads > 1 && policy->idle_core_first;
-	s32 rank;
-
-	do {
-		rank = pp_nearest(view, whole_cores, prev);
-	} while (rank < 0 && whole_cores--);
-	return rank;
-}
-
-/* The lowest rank of the candidates; -1: none. */
-static inline s32 pp_lowest_of(const struct pp_view *view, int whole_cores)
-{
-	for (u32 word = 0; word < view->nr_words && word < PP_RANK_WORDS; word++) {
-		u64 bits = pp_candidates(view, word, whole_cores);
-
-		if (bits)
-			return pp_lowest(word, bits);
-	}
-	return -1;
-}
-
-/* Which idle surplus CPU takes what the active ones cannot: the one nearest to
- * the active set, which is the next that would join it; -1: none. Not the sibling
- * of a busy CPU while there is a whole core: it would slow both down. */
-static inline s32 pp_pick_surplus(const struct pp_view *view)
-{
-	s32 rank = view->threads > 1 ? pp_lowest_of(view, 1) : -1;
-
-	return rank < 0 ? pp_lowest_of(view, 0) : rank;
-}
 
 /*
  * Queued work is summed in classes of run length, because the queue is ordered
@@ -324,80 +214,6 @@ static inline int pp_short_waits(const s64 *queued_ns)
 static inline int pp_slice_over(u64 expected_ns, u64 ran_ns, int short_waits)
 {
 	return ran_ns >= PP_SLICE_SHARED_NS || (short_waits && pp_is_long(expected_ns, ran_ns));
-}
-
-/* How large the active set has to be: begin zeroed but for the demand, then
- * tell every rank in order to pp_size_rank(). */
-struct pp_sizing {
-	u64 demand;  /* summed utilization of what is free to move */
-	u64 carried; /* what the needed prefix carries at the fill level */
-	u32 needed;  /* the smallest prefix that carries the demand */
-	u32 ceiling; /* the largest one that the policy allows */
-	u32 usable;  /* online CPUs seen so far */
-	u32 pad;
-};
-
-/* A rank as it is told to pp_size_rank(). */
-struct pp_rank {
-	u32 rank;
-	u32 capacity; /* effective: what bound tasks take is off already; 0: offline */
-	u32 sibling;  /* the rank before is on the same core, and online */
-};
-
-/*
- * Needed is the smallest prefix of the ranks that carries the demand at the
- * fill level. A CPU that is offline neither carries nor counts. A further thread
- * of a core counts, but carries nothing: two threads of a core do little more
- * than one (1.25 to 1.3 times), and each of them less than alone. The mistake of
- * 2013 was to fill cores by their number of threads; it cost a third.
- */
-static inline void pp_size_rank(const struct pp_policy *policy, struct pp_sizing *size,
-				const struct pp_rank *of)
-{
-	if (!of->capacity || size->usable >= policy->max_ranks)
-		return;
-	size->usable++;
-	size->ceiling = of->rank + 1;
-	if (size->usable > policy->min_ranks && size->carried >= size->demand)
-		return;
-	if (!of->sibling)
-		size->carried += (u64)of->capacity * policy->fill_pct / 100;
-	size->needed = of->rank + 1;
-}
-
-/* What the needed prefix takes beyond the demand. */
-static inline u64 pp_size_room(const struct pp_sizing *size)
-{
-	return size->carried > size->demand ? size->carried - size->demand : 0;
-}
-
-/* The needed size, with the spills since it was last sized as evidence: one more
- * CPU for each two. Utilization tells of a load that has just begun only after tens
- * of milliseconds, and then it is too late for who waits. */
-static inline u32 pp_needed_with_spills(const struct pp_sizing *size, u32 nr_active, u32 spills)
-{
-	u32 evident = nr_active + spills / PP_SPILLS_TO_GROW;
-
-	if (spills < PP_SPILLS_TO_GROW || evident < size->needed)
-		return size->needed;
-	return evident < size->ceiling ? evident : size->ceiling;
-}
-
-/* The size of the active set from now on: more at once, less only when less
- * has done for the hold time, so that a bursty load does not flap. */
-static inline u32 pp_next_active(u32 nr_active, u32 needed, u32 ceiling, u64 now_ns, u64 hold_ns,
-				 u64 *shrink_since_ns)
-{
-	if (needed >= nr_active || nr_active > ceiling) {
-		*shrink_since_ns = 0;
-		return needed;
-	}
-	if (!*shrink_since_ns)
-		*shrink_since_ns = now_ns;
-	if (now_ns - *shrink_since_ns < hold_ns)
-		return nr_active;
-	*shrink_since_ns = 0;
-	return needed;
 }
 
 #endif /* PP_POLICY_H */

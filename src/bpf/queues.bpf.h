@@ -27,6 +27,15 @@ static __always_inline void add_waiting(u32 id, s32 nr, u32 class, s64 ns)
 		__sync_fetch_and_add(&nr_waiting_for_cpus, nr);
 }
 
+/* Whether the task waits for efficient CPUs alone. */
+static __always_inline void note_efficient(struct pp_task *task, bool waits)
+{
+	if (task->queued_efficient == waits)
+		return;
+	task->queued_efficient = waits;
+	__sync_fetch_and_add(&nr_waiting_efficient, waits ? 1 : -1);
+}
+
 /* The task does not wait any more, or is about to wait elsewhere. */
 static __always_inline void leave_queue(struct pp_task *task)
 {
@@ -34,6 +43,7 @@ static __always_inline void leave_queue(struct pp_task *task)
 		return;
 	add_waiting(task->queue, -1, task->queued_class, -(s64)task->queued_ns);
 	task->queued_ns = 0;
+	note_efficient(task, false);
 }
 
 /* Who has the clock of queue @id: all queues of an LLC go by one, so that those who

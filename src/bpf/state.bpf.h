@@ -10,7 +10,9 @@
 #define __SCX_CID_BPF_H
 #include "kernel.bpf.h"
 #include "intf.h"
-#include "policy.h"
+#include "pick.h"
+#include "scope.h"
+#include "sizing.h"
 
 /* A function that the verifier looks at once per program, for any arguments,
  * not anew at each call: loading takes a third of the time. It must return a
@@ -30,11 +32,18 @@ const volatile u64 llc_ranks[PP_MAX_LLCS][PP_RANK_WORDS];
 const volatile u64 siblings[PP_RANK_WORDS];
 const volatile u32 threads_per_core = 1; /* the most of any core */
 const volatile bool has_cpufreq;	 /* frequencies change, and are asked for */
+/* Kinds of cores, smallest first: what each of a kind has at least, and the ranks of it
+ * and of larger ones. */
+const volatile u32 nr_kinds = 1;
+const volatile u32 capacity_of_kind[PP_MAX_KINDS];
+const volatile u64 ranks_from_kind[PP_MAX_KINDS][PP_RANK_WORDS];
+const volatile u32 efficient_end = 1; /* ranks below are the efficient ones */
 
 /* Read by the agent through the mapped .bss, written here. */
 struct pp_cpu cpus[PP_MAX_CPUS];
 struct pp_active active_set;
 u64 sampled_ns;
+u32 cgroups_made; /* the agent looks whether its table names new ones */
 
 /* Double-buffered: the agent fills the slot not in use, apply_policy flips. */
 struct pp_policy policies[2];
@@ -42,8 +51,7 @@ u32 policy_slot;
 
 /* Rank space. */
 u64 idle_ranks[PP_RANK_WORDS];
-u64 active_ranks[PP_RANK_WORDS];
-u64 surplus_ranks[PP_RANK_WORDS]; /* up to the ceiling */
+u64 scope_ranks[PP_NR_SCOPES][PP_RANK_WORDS];
 u32 rank_capacity[PP_MAX_CPUS];
 
 /* A queue is a DSQ and what is known of it. */
@@ -56,9 +64,10 @@ struct pp_queue {
 } __attribute__((aligned(64)));
 
 static struct pp_queue queues[PP_MAX_QUEUES];
-static s32 nr_waiting_for_cpus; /* in all queues of single CPUs */
+static s32 nr_waiting_for_cpus;	 /* in all queues of single CPUs */
+static s32 nr_waiting_efficient; /* those of them that are for efficient CPUs alone */
 
-/* Bumped when a cgroup's weight changes: tasks look theirs up again. */
+/* Bumped when a cgroup's weight or workload changes: tasks look theirs up again. */
 static u32 cgroup_generation;
 
 struct pp_task {
@@ -76,8 +85,13 @@ struct pp_task {
 	u16 queue;
 	u8 queued_class;
 	u8 nr_runs;	 /* so far, up to PP_RUNS_KNOWN */
+	u8 workload;	 /* enum pp_workload */
+	u8 kind;	 /* the smallest kind of core that carries it */
+	bool kept_small; /* uclamp_max asks for the smallest kind */
 	bool restricted; /* not allowed everywhere */
 	bool fresh;	 /* has not joined a queue yet */
+	bool apart;	 /* what it uses is not for the active set to carry */
+	bool queued_efficient;
 };
 
 struct {

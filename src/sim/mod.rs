@@ -121,9 +121,9 @@ mod tests {
         let text = Workload::parse("name=\"x\"\nabout=\"\"\n[[task]]\n").unwrap_err().to_string();
         assert!(text.starts_with("a task is one of periodic, "), "{text}");
         for (system, said) in [
-            ("turbo", "unknown scheduler 'turbo': choose one of spread, packing"),
+            ("turbo", "unknown scheduler 'turbo': choose one of spread, balance, packing"),
             ("packing+turbo", "there is no frequency governor 'turbo'"),
-            ("3.9@2", "only our modes have a ceiling"),
+            ("3.9@2", "only our modes have knobs"),
         ] {
             let text = system.parse::<Named>().unwrap_err().to_string();
             assert!(text.starts_with(said), "{text}");

@@ -8,16 +8,16 @@ use anyhow::{Error, Result, bail};
 use powerpack_sim::{Comparator, Governor, Machine, PolicyBytes, Scheduler, System};
 
 use crate::bpf::intf::pp_policy;
-use crate::policy::{Mode, Policy};
+use crate::policy::{Mode, Pack, Policy, PolicyArgs};
 use crate::topology::{RankedCpu, Ranks};
 
-/// A system by the name that the user gave: `SCHEDULER[@CORES][+GOVERNOR]`, CORES as
-/// --max-cores.
+/// A system by the name that the user gave: `SCHEDULER[:small][@CORES][+GOVERNOR]`, as
+/// --pack small and --max-cores.
 #[derive(Clone, Debug)]
 pub struct Named {
     name: String,
     mode: Option<Mode>,
-    max_cores: Option<usize>,
+    knobs: PolicyArgs,
     comparator: Option<Comparator>,
     governor: Option<Governor>,
 }
@@ -37,9 +37,20 @@ impl FromStr for Named {
             Some((scheduler, governor)) => (scheduler, Some(governor.parse()?)),
             None => (text, None),
         };
-        let (scheduler, max_cores) = match scheduler.split_once('@') {
-            Some((scheduler, cores)) => (scheduler, Some(cores.parse()?)),
-            None => (scheduler, None),
+        let mut knobs = PolicyArgs::default();
+        let scheduler = match scheduler.split_once('@') {
+            Some((scheduler, cores)) => {
+                knobs.max_cores = Some(cores.parse()?);
+                scheduler
+            }
+            None => scheduler,
+        };
+        let scheduler = match scheduler.strip_suffix(":small") {
+            Some(scheduler) => {
+                knobs.pack = Some(Pack::Small);
+                scheduler
+            }
+            None => scheduler,
         };
         let mode: Option<Mode> = scheduler.parse().ok();
         let comparator = scheduler.parse().ok();
@@ -50,10 +61,10 @@ impl FromStr for Named {
                 Comparator::ALL.map(|(name, _)| name).join(", ")
             );
         }
-        if mode.is_none() && max_cores.is_some() {
-            bail!("only our modes have a ceiling: {} is none", scheduler);
+        if mode.is_none() && knobs != PolicyArgs::default() {
+            bail!("only our modes have knobs: {} is none", scheduler);
         }
-        Ok(Named { name: text.to_owned(), mode, max_cores, comparator, governor })
+        Ok(Named { name: text.to_owned(), mode, knobs, comparator, governor })
     }
 }
 
@@ -63,7 +74,8 @@ impl Named {
         let scheduler = match (self.mode, self.comparator) {
             (Some(mode), _) => {
                 let ranks = rank(machine)?;
-                let policy = Policy::new(mode, self.max_cores, &ranks)?.to_bpf(&ranks);
+                let policy = Policy::of(mode).with(mode, &self.knobs).checked(&ranks)?;
+                let policy = policy.to_bpf(&ranks);
                 Scheduler::Powerpack(for_sim(&ranks), bytes_of(policy))
             }
             (None, Some(comparator)) => Scheduler::Comparator(comparator),
@@ -89,7 +101,7 @@ pub fn rank(machine: &Machine) -> Result<Ranks> {
 
 /// The same as the simulator takes them.
 pub fn for_sim(ranks: &Ranks) -> Vec<powerpack_sim::RankedCpu> {
-    let next_is_sibling = ranks.next_is_sibling();
+    let (next_is_sibling, kinds) = (ranks.next_is_sibling(), ranks.kinds());
     let cpus = ranks.cpus().iter().enumerate();
     cpus.map(|(rank, cpu)| powerpack_sim::RankedCpu {
         cpu: cpu.cpu as u32,
@@ -97,6 +109,8 @@ pub fn for_sim(ranks: &Ranks) -> Vec<powerpack_sim::RankedCpu> {
         capacity: cpu.capacity as u32,
         online: cpu.online,
         next_is_sibling: next_is_sibling[rank],
+        kind: kinds[rank] as u32,
+        efficient: rank < ranks.nr_efficient(),
     })
     .collect()
 }
@@ -104,5 +118,5 @@ pub fn for_sim(ranks: &Ranks) -> Vec<powerpack_sim::RankedCpu> {
 /// As the BPF side reads it.
 pub fn bytes_of(policy: pp_policy) -> PolicyBytes {
     // SAFETY: plain numbers without padding, of that size.
-    PolicyBytes(unsafe { std::mem::transmute::<pp_policy, [u8; 40]>(policy) })
+    PolicyBytes(unsafe { std::mem::transmute::<pp_policy, [u8; 56]>(policy) })
 }

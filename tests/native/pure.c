@@ -4,6 +4,9 @@
  * can call: src/pure.rs tests the very code the kernel runs.
  */
 #include "freq.h"
+#include "pick.h"
+#include "scope.h"
+#include "sizing.h"
 
 #define EXPORT(type, name, params, args)                                                           \
 	type native_##name params                                                                  \
@@ -39,6 +42,9 @@ EXPORT(int, should_wait, (const struct pp_policy *policy, const struct pp_wait *
 EXPORT(int, is_overdue,
        (const struct pp_policy *policy, const s64 *queued, u32 servers, u64 waiting, u32 budgets),
        (policy, queued, servers, waiting, budgets))
+EXPORT(u32, fit_kind, (u32 util, u32 min, u32 max, const u32 *of_kind, u32 nr),
+       (util, min, max, of_kind, nr))
+EXPORT(u32, scope_of, (const struct pp_policy *policy, const struct pp_need *need), (policy, need))
 EXPORT(u32, perf_wish, (u32 cpu_util, u32 task_util, int race, u32 capacity),
        (cpu_util, task_util, race, capacity))
 EXPORT(int, perf_is_news, (u32 wish, u32 told), (wish, told))

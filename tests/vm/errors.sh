@@ -3,11 +3,18 @@
 . "$(dirname "$0")/lib.bash"
 
 refused 'needs root' setpriv --reuid 65534 --clear-groups -- "$(command -v scx_powerpack)"
-refused "unknown mode 'turbo': choose one of spread, packing" scx_powerpack --mode turbo
+refused "unknown mode 'turbo': choose one of spread, balance, packing, or auto" scx_powerpack --mode turbo
 refused "unknown mode 'turbo'" scx_powerpack mode turbo
 refused 'out of range.*1\.\.4' scx_powerpack --max-cores 0
 refused 'out of range.*1\.\.4' scx_powerpack --max-cores 5
+refused 'fill-pct 9 is out of range: 10\.\.100' scx_powerpack --fill-pct 9
+refused 'latency-budget-ms 0 is out of range: 1\.\.100' scx_powerpack --latency-budget-ms 0
+refused 'pack small is for mode packing' scx_powerpack --mode spread --pack small
+printf 'mode = "packing"\n[policy]\nfill = 80\n' >/tmp/bad.toml
+refused 'in /tmp/bad.toml: line 3: unknown field `fill`' scx_powerpack --config /tmp/bad.toml
+refused 'cannot read /tmp/none.toml' scx_powerpack --config /tmp/none.toml
 refused 'not running' scx_powerpack mode spread
+refused 'not running' scx_powerpack reload
 refused 'not running' scx_powerpack status
 mkdir -p /tmp/empty
 SCX_SYSFS_PREFIX=/tmp/empty refused 'cannot read' scx_powerpack topology
@@ -21,7 +28,7 @@ start && stop KILL 137
 start
 refused 'another sched_ext scheduler is loaded, powerpack' scx_powerpack
 # The running one survives bad requests.
-for request in '' 'x' '{"set_mode":"turbo"}' '{"set_mode":3}'; do
+for request in '' 'x' '{"set_policy":{"mode":"turbo"}}' '{"set_policy":3}' '{"set_policy":{"policy":{"fill_pct":0}}}'; do
 	printf '%s\n' "$request" |
 		timeout 60 python3 -c 'import socket,sys
 s=socket.socket(socket.AF_UNIX); s.connect("/run/scx_powerpack/control.sock")

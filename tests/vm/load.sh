@@ -2,7 +2,7 @@
 # Load and unload in both modes; every way to end it brings the kernel back.
 . "$(dirname "$0")/lib.bash"
 
-for mode in packing spread; do
+for mode in packing balance spread; do
 	start --mode $mode
 	[ "$(scx_powerpack mode)" = $mode ] || fail "mode is not $mode"
 	[[ $(scx_powerpack status --json) == *"\"mode\":\"$mode\""* ]] || fail "the JSON does not say $mode"

@@ -142,6 +142,11 @@ static inline struct cgroup *bpf_cgroup_ancestor(struct cgroup *cgrp, int level)
 		cgrp = cgrp->parent;
 	return cgrp && cgrp->level == level ? cgrp : NULL;
 }
+/* Their addresses are their ids. */
+static inline struct cgroup *bpf_cgroup_from_id(u64 id)
+{
+	return (struct cgroup *)id;
+}
 /* Cgroups live as long as the simulation. */
 static inline void bpf_cgroup_release(struct cgroup *cgrp)
 {

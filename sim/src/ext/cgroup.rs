@@ -1,4 +1,4 @@
-//! Cgroups: the root, and one below it for each weight asked for.
+//! Cgroups: the root, and one below it for each weight and treatment asked for.
 
 use std::ffi::c_void;
 use std::ptr;
@@ -20,12 +20,15 @@ struct InitArgs {
     weight: u32,
 }
 
-/// Those that are there, by weight; 100 is the root.
+/// A weight, and what the user's table says.
+type Kind = (u32, u32);
+
+/// Those that are there.
 #[derive(Default)]
 pub struct Cgroups {
     /// Boxed: the C side has their addresses.
     #[allow(clippy::vec_box)]
-    groups: Vec<(u32, Box<Cgroup>)>,
+    groups: Vec<(Kind, Box<Cgroup>)>,
 }
 
 impl Drop for Cgroups {
@@ -38,27 +41,34 @@ impl Drop for Cgroups {
 }
 
 /// The weight of the root, which is nobody's.
-const ROOT: u32 = 0;
+const ROOT: Kind = (0, 0);
+const WEIGHT_DEFAULT: u32 = 100;
 
 impl Kernel {
-    /// The cgroup of that weight, made if there is none; `None`: the root.
-    pub(super) fn cgroup_of(&mut self, weight: Option<u32>) -> *mut c_void {
+    /// The cgroup of that weight and treatment, made if there is none; the root has
+    /// neither.
+    pub(super) fn cgroup_of(&mut self, weight: Option<u32>, workload: u32) -> *mut c_void {
         let root = self.find_or_make(ROOT, ptr::null_mut());
-        let group = weight.map_or(root, |weight| self.find_or_make(weight, root));
-        group.cast()
+        if weight.is_none() && workload == 0 {
+            return root.cast();
+        }
+        self.find_or_make((weight.unwrap_or(WEIGHT_DEFAULT), workload), root).cast()
     }
 
-    fn find_or_make(&mut self, weight: u32, parent: *mut Cgroup) -> *mut Cgroup {
+    fn find_or_make(&mut self, kind: Kind, parent: *mut Cgroup) -> *mut Cgroup {
         let groups = &mut self.class.ext().cgroups.groups;
-        if let Some((_, group)) = groups.iter_mut().find(|(known, _)| *known == weight) {
+        if let Some((_, group)) = groups.iter_mut().find(|(known, _)| *known == kind) {
             return &raw mut **group;
         }
         let level = i32::from(!parent.is_null());
-        groups.push((weight, Box::new(Cgroup { parent, storage: ptr::null_mut(), level })));
+        groups.push((kind, Box::new(Cgroup { parent, storage: ptr::null_mut(), level })));
         let group = &raw mut *groups.last_mut().expect("just pushed").1;
-        let mut args = InitArgs { weight: if weight == ROOT { 100 } else { weight } };
+        let mut args = InitArgs { weight: if kind == ROOT { WEIGHT_DEFAULT } else { kind.0 } };
         let args = (&raw mut args).cast();
         self.op(0, |ops| (ops.cgroup_init)(group.cast(), args));
+        if kind.1 != 0 {
+            self.class.ext().native.classify(group.cast(), kind.1);
+        }
         group
     }
 }

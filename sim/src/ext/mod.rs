@@ -147,8 +147,8 @@ impl Kernel {
         }
     }
 
-    pub(crate) fn ext_spawn(&mut self, id: usize, cgroup_weight: Option<u32>) {
-        let cgroup = self.cgroup_of(cgroup_weight);
+    pub(crate) fn ext_spawn(&mut self, id: usize, cgroup_weight: Option<u32>, workload: u32) {
+        let cgroup = self.cgroup_of(cgroup_weight, workload);
         let task = &mut self.tasks[id];
         task.c_mut().cgroup = cgroup;
         let task = task.ptr();

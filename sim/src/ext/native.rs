@@ -1,6 +1,7 @@
 //! The scheduler's own variables: set up as the agent does, and put back to what
 //! they were when the program began.
 
+use std::ffi::c_void;
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
 use super::ffi::powerpack_ops;
@@ -13,15 +14,19 @@ pub struct RankedCpu {
     pub llc: u32,
     /// 1..=1024.
     pub capacity: u32,
+    /// Which kind of core, smallest first.
+    pub kind: u32,
     pub online: bool,
     /// The next rank is on the same core.
     pub next_is_sibling: bool,
+    /// Among the lowest ranks, where efficient workloads stay.
+    pub efficient: bool,
 }
 
 /// The bytes of a `struct pp_policy`; who calls us knows what they mean.
 #[repr(C, align(8))]
 #[derive(Clone, Copy, Debug)]
-pub struct PolicyBytes(pub [u8; 40]);
+pub struct PolicyBytes(pub [u8; 56]);
 
 unsafe extern "C" {
     static mut __start_pp_bss: u8;
@@ -31,6 +36,7 @@ unsafe extern "C" {
     static mut __start_pp_rodata: u8;
     static mut __stop_pp_rodata: u8;
     fn sim_setup(ranked: *const RankedCpu, nr: u32, policy: *const PolicyBytes);
+    fn sim_classify(cgroup: *mut c_void, workload: u32);
     fn sim_apply(policy: *const PolicyBytes);
     fn sim_nr_active() -> u32;
     fn sim_sabotage(how: u32);
@@ -66,6 +72,12 @@ impl Native {
     pub fn apply(&self, policy: &PolicyBytes) {
         // SAFETY: copied by the call.
         unsafe { sim_apply(policy) };
+    }
+
+    /// Says what the user's table says of a cgroup.
+    pub fn classify(&self, cgroup: *mut c_void, workload: u32) {
+        // SAFETY: one of the simulation's own.
+        unsafe { sim_classify(cgroup, workload) };
     }
 
     /// Makes the scheduler bad until it is loaded anew.

@@ -41,6 +41,8 @@ struct TaskKind {
     cpus: Option<String>,
     /// `cpu.weight` of their cgroup.
     cgroup_weight: Option<u32>,
+    /// What the user's table says of their cgroup.
+    workload: Option<Treatment>,
     /// They are woken by a device's interrupt on this CPU, not by their timer.
     irq_cpu: Option<usize>,
     /// They share data: slower when in several packages (the machine says how much).
@@ -61,6 +63,15 @@ struct TaskKind {
     /// Computes without a pause.
     #[serde(default)]
     hog: bool,
+}
+
+/// As `enum pp_workload` of src/bpf/intf.h.
+#[derive(Clone, Copy, Debug, Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum Treatment {
+    Pack = 1,
+    Spread,
+    Efficient,
 }
 
 #[derive(Clone, Copy, Debug, Deserialize)]

@@ -128,6 +128,7 @@ impl Parent<'_> {
             name: self.kind.label(),
             weight: weight_of(self.kind.nice),
             cgroup_weight: self.kind.cgroup_weight,
+            workload: self.kind.workload.map_or(0, |treatment| treatment as u32),
             irq_cpu: self.kind.irq_cpu,
             shares_data: self.kind.shares_data,
             ..TaskSpec::new(program, allowed)

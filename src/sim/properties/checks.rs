@@ -35,12 +35,15 @@ pub struct Watch {
     settled_ms: u64,
     busy_ns: u64,
     can_move: bool,
+    packs_all: bool,
 }
 
 impl Watch {
-    /// `order`: CPUs by rank. `can_move`: all tasks may run everywhere.
-    pub fn new(order: Vec<usize>, llcs: usize, can_move: bool) -> Self {
-        Watch { order, llcs, left_alone_ms: 0, settled_ms: 0, busy_ns: 0, can_move }
+    /// `order`: CPUs by rank. `can_move`: all tasks may run everywhere. `packs_all`: and
+    /// none may use surplus CPUs by right.
+    pub fn new(order: Vec<usize>, llcs: usize, can_move: bool, packs_all: bool) -> Self {
+        let (left_alone_ms, settled_ms, busy_ns) = (0, 0, 0);
+        Watch { order, llcs, left_alone_ms, settled_ms, busy_ns, can_move, packs_all }
     }
 
     /// The policy or the CPUs have changed.
@@ -98,7 +101,7 @@ impl Watch {
             self.busy_ns = busy_ns(kernel);
         }
         self.settled_ms += 1;
-        if self.settled_ms < SETTLED_MS || !self.can_move {
+        if self.settled_ms < SETTLED_MS || !self.packs_all {
             return;
         }
         let now: u64 = busy_ns(kernel);

@@ -8,12 +8,15 @@ use powerpack_sim::{CpuMask, Machine, Sabotage, TaskSpec};
 use proptest::prelude::*;
 use proptest::test_runner::{Config, RngSeed, TestError, TestRunner};
 
-use crate::policy::{Mode, Policy};
+use crate::bpf::intf;
+use crate::policy::{Mode, Pack, Policy};
 use crate::sim::system::bytes_of;
 use checks::Watch;
 use world::{Load, Runner, WEIGHT_DEFAULT, boot, loads, machines, plug, ranks_of, spawn};
 
 const MS: u64 = 1_000_000;
+const WORKLOAD_SPREAD: u32 = intf::pp_workload_PP_WORKLOAD_SPREAD;
+const WORKLOAD_EFFICIENT: u32 = intf::pp_workload_PP_WORKLOAD_EFFICIENT;
 
 /// A machine and what happens to it in a second: mode switches, and CPUs that go or
 /// come (ms).
@@ -41,20 +44,33 @@ fn cases() -> impl Strategy<Value = Case> {
 fn drive(case: &Case, sabotage: Option<Sabotage>) {
     let machine = Machine::parse(&case.machine).unwrap();
     let ranks = ranks_of(&machine);
-    let policy = |mode| bytes_of(Policy::new(mode, None, &ranks).unwrap().to_bpf(&ranks));
+    let policies: Vec<_> = [
+        Policy::of(Mode::Spread),
+        Policy::of(Mode::Balance),
+        Policy { pack: Pack::Small, ..Policy::of(Mode::Packing) },
+        Policy::of(Mode::Packing),
+    ]
+    .map(|policy| bytes_of(policy.to_bpf(&ranks)))
+    .into_iter()
+    .collect();
     let order: Vec<usize> = ranks.cpus().iter().map(|cpu| cpu.cpu).collect();
     let mut kernel = boot(&machine, &ranks, Mode::Packing);
     if let Some(how) = sabotage {
         kernel.sabotage(how);
     }
     case.loads.iter().for_each(|load| spawn(&mut kernel, load));
-    let mut modes = [Mode::Spread, Mode::Packing].into_iter().cycle();
-    let can_move = case.loads.iter().all(|load| load.cpus == 0);
-    let mut watch = Watch::new(order.clone(), ranks.llcs().len(), can_move);
+    let mut policies = policies.iter().cycle();
+    let everywhere = |load: &Load| load.cpus == 0 && load.workload != WORKLOAD_EFFICIENT;
+    let can_move = case.loads.iter().all(everywhere);
+    let packs_all = can_move
+        && case.switches.is_empty()
+        && ranks.kinds().iter().all(|&kind| kind == 0)
+        && case.loads.iter().all(|load| load.workload != WORKLOAD_SPREAD);
+    let mut watch = Watch::new(order.clone(), ranks.llcs().len(), can_move, packs_all);
     for ms in 1..=1000 {
         kernel.run_until(ms * MS);
         for _ in case.switches.iter().filter(|&&switch| switch == ms) {
-            kernel.apply(&policy(modes.next().unwrap()), order.len() - 1);
+            kernel.apply(policies.next().unwrap(), order.len() - 1);
             watch.disturbed();
         }
         for &(_, cpu) in case.plugs.iter().filter(|plug| plug.0 == ms) {

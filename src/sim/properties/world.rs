@@ -21,6 +21,8 @@ pub struct Load {
     pub weight: u32,
     /// Which CPUs, as bits of a number; 0 is all.
     pub cpus: u32,
+    /// What the table says of its cgroup (`enum pp_workload`).
+    pub workload: u32,
     /// There are two of it, which wake each other and sleep.
     pub pair: bool,
 }
@@ -28,7 +30,7 @@ pub struct Load {
 impl Load {
     /// One that never sleeps, of nice 0, anywhere.
     pub fn hog() -> Self {
-        Load { run_ns: MS, sleep_ns: 0, weight: WEIGHT_DEFAULT, cpus: 0, pair: false }
+        Load { run_ns: MS, sleep_ns: 0, weight: WEIGHT_DEFAULT, cpus: 0, workload: 0, pair: false }
     }
 }
 
@@ -90,12 +92,14 @@ pub fn loads() -> impl Strategy<Value = Vec<Load>> {
     let sleep = prop_oneof![1 => Just(0), 4 => MS / 10..60 * MS];
     let cpus = prop_oneof![3 => Just(0u32), 1 => any::<u32>()];
     let weight = prop_oneof![30 => Just(WEIGHT_DEFAULT), 1 => 1..1000u32];
-    let load = (MS / 50..20 * MS, sleep, weight, cpus, prop::bool::weighted(0.1));
-    let load = load.prop_map(|(run_ns, sleep_ns, weight, cpus, pair)| Load {
+    let workload = prop_oneof![30 => Just(0), 1 => 1..intf::pp_workload_PP_NR_WORKLOADS];
+    let load = (MS / 50..20 * MS, sleep, weight, cpus, workload, prop::bool::weighted(0.1));
+    let load = load.prop_map(|(run_ns, sleep_ns, weight, cpus, workload, pair)| Load {
         run_ns,
         sleep_ns,
         weight,
         cpus,
+        workload,
         pair,
     });
     prop::collection::vec(load, 1..24)
@@ -110,7 +114,8 @@ fn allowed(cpus: u32, nr: usize) -> CpuMask {
 pub fn spawn(kernel: &mut Kernel, load: &Load) {
     let allowed = allowed(load.cpus, kernel.cpus.len());
     let mut make = |program: Box<dyn Program>| {
-        kernel.spawn(TaskSpec { weight: load.weight, ..TaskSpec::new(program, allowed) }, 0)
+        let (weight, workload) = (load.weight, load.workload);
+        kernel.spawn(TaskSpec { weight, workload, ..TaskSpec::new(program, allowed) }, 0)
     };
     if !load.pair {
         make(Box::new(Runner { load: load.clone(), runs: false }));
@@ -126,7 +131,7 @@ pub fn spawn(kernel: &mut Kernel, load: &Load) {
 
 /// Our scheduler on `machine`.
 pub fn boot(machine: &Machine, ranks: &Ranks, mode: Mode) -> Kernel {
-    let policy = bytes_of(Policy::new(mode, None, ranks).unwrap().to_bpf(ranks));
+    let policy = bytes_of(Policy::of(mode).to_bpf(ranks));
     let scheduler = Scheduler::Powerpack(for_sim(ranks), policy);
     Kernel::boot(machine, &System { scheduler, governor: None })
 }

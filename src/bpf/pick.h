@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Which idle CPU: sets of ranks as bits, a few words at a time. Pure, as policy.h.
+ */
+#ifndef PP_PICK_H
+#define PP_PICK_H
+
+#include "policy.h"
+
+/* The most SMT siblings of a core that are kept apart (POWER has 8). */
+#define PP_THREADS_MAX 8
+
+/* Ranks [0, end) as bits of word @word. */
+static inline u64 pp_ranks_below(u32 end, u32 word)
+{
+	u32 base = word * PP_WORD_BITS;
+
+	if (end <= base)
+		return 0;
+	return end - base >= PP_WORD_BITS ? ~0ULL : (1ULL << (end - base)) - 1;
+}
+
+/* What a placement looks at: sets of ranks, a bit each, in @nr_words words. */
+struct pp_view {
+	const u64 *idle;     /* idle CPUs */
+	const u64 *siblings; /* the next rank is on the same core */
+	const u64 *allowed;  /* where the task may run */
+	const u64 *among;    /* where it is looked for: active or surplus CPUs */
+	const u64 *near;     /* share a last-level cache with the previous CPU */
+	u32 nr_words;
+	u32 threads; /* the most SMT siblings that a core has; 1: no SMT */
+};
+
+/* Those of @idle whose whole core is idle. The ranks of a core are neighbours;
+ * one that straddles two words counts as two cores. */
+static inline u64 pp_whole_cores(u64 idle, u64 siblings, u32 threads)
+{
+	u64 cores = idle;
+	u32 i;
+
+	/* Is it idle, and all that follow it on its core? */
+	for (i = 1; i < threads && i < PP_THREADS_MAX; i++)
+		cores &= ~siblings | cores >> 1;
+	/* Of the first on a core that tells the whole: let it tell the others. */
+	cores &= ~(siblings << 1);
+	for (i = 1; i < threads && i < PP_THREADS_MAX; i++)
+		cores |= cores << 1 & siblings << 1;
+	return cores;
+}
+
+static inline u64 pp_candidates(const struct pp_view *view, u32 word, int whole_cores)
+{
+	u64 idle = view->idle[word];
+
+	if (whole_cores)
+		idle = pp_whole_cores(idle, view->siblings[word], view->threads);
+	return idle & view->allowed[word] & view->among[word];
+}
+
+static inline s32 pp_lowest(u32 word, u64 bits)
+{
+	return word * PP_WORD_BITS + __builtin_ctzll(bits);
+}
+
+/* The previous CPU, then one near it in cache, then any, by rank; -1: none. */
+static inline s32 pp_nearest(const struct pp_view *view, int whole_cores, u32 prev)
+{
+	u32 word = prev / PP_WORD_BITS % PP_RANK_WORDS;
+	s32 any = -1;
+
+	if (pp_candidates(view, word, whole_cores) >> prev % PP_WORD_BITS & 1)
+		return prev;
+	for (word = 0; word < view->nr_words && word < PP_RANK_WORDS; word++) {
+		u64 bits = pp_candidates(view, word, whole_cores);
+
+		if (bits & view->near[word])
+			return pp_lowest(word, bits & view->near[word]);
+		if (bits && any < 0)
+			any = pp_lowest(word, bits);
+	}
+	return any;
+}
+
+/* Which idle active CPU takes the task; -1: none. */
+static inline s32 pp_pick_idle(const struct pp_policy *policy, const struct pp_view *view, u32 prev)
+{
+	int whole_cores = view->threads > 1 && policy->idle_core_first;
+	s32 rank;
+
+	do {
+		rank = pp_nearest(view, whole_cores, prev);
+	} while (rank < 0 && whole_cores--);
+	return rank;
+}
+
+/* The lowest rank of the candidates; -1: none. */
+static inline s32 pp_lowest_of(const struct pp_view *view, int whole_cores)
+{
+	for (u32 word = 0; word < view->nr_words && word < PP_RANK_WORDS; word++) {
+		u64 bits = pp_candidates(view, word, whole_cores);
+
+		if (bits)
+			return pp_lowest(word, bits);
+	}
+	return -1;
+}
+
+/* Which idle surplus CPU takes what the active ones cannot: the one nearest to
+ * the active set, which is the next that would join it; -1: none. Not the sibling
+ * of a busy CPU while there is a whole core: it would slow both down. */
+static inline s32 pp_pick_surplus(const struct pp_view *view)
+{
+	s32 rank = view->threads > 1 ? pp_lowest_of(view, 1) : -1;
+
+	return rank < 0 ? pp_lowest_of(view, 0) : rank;
+}
+
+#endif /* PP_PICK_H */

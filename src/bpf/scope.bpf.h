@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * The scopes as sets of ranks, and that of a task. On a machine with one kind of
+ * core what is about kinds is gone after verification.
+ */
+#ifndef PP_SCOPE_BPF_H
+#define PP_SCOPE_BPF_H
+
+#include "idle.bpf.h"
+#include "account.bpf.h"
+
+/* Put down the scopes for an active set of @nr ranks. */
+static __always_inline void set_scopes(u32 nr, u32 packed, u32 ceiling)
+{
+	u32 word, scope;
+
+	for (word = 0; word < nr_words && word < PP_RANK_WORDS; word++) {
+		for (scope = 0; scope < PP_SCOPE_KIND; scope++)
+			scope_ranks[scope][word] = pp_ranks_below(
+				pp_scope_end(scope, nr, packed, efficient_end, ceiling), word);
+		for (scope = 1; scope < nr_kinds && scope < PP_MAX_KINDS; scope++)
+			scope_ranks[PP_SCOPE_KIND + scope][word] =
+				ranks_from_kind[scope][word] & pp_ranks_below(ceiling, word);
+	}
+}
+
+static __always_inline const u64 *ranks_of_scope(u32 scope)
+{
+	return scope_ranks[scope % PP_NR_SCOPES];
+}
+
+/* What the task uses: what it was remembered to, or more if it has grown since. */
+static __always_inline u32 task_util(const struct pp_task *task)
+{
+	u32 util = pp_util(task->util_fp);
+
+	return util > task->util_est ? util : task->util_est;
+}
+
+/* Which kind of core carries the task now; looked up where its utilization changes. */
+static __always_inline void refresh_kind(struct task_struct *p, struct pp_task *task)
+{
+	u32 least = 0, most = PP_CAPACITY_MAX;
+
+	if (nr_kinds <= 1)
+		return;
+	task_clamps(p, &least, &most);
+	task->kind = pp_fit_kind(task_util(task), least, most, capacity_of_kind, nr_kinds);
+	task->kept_small = pp_is_kept_small(most, capacity_of_kind[0], nr_kinds);
+}
+
+verified_once u32 scope_of(const struct pp_task *task __arg_nonnull)
+{
+	struct pp_need need = {
+		.workload = task->kept_small ? PP_WORKLOAD_EFFICIENT : task->workload,
+		.util = task_util(task),
+		.kind = task->kind,
+	};
+
+	/* Affinity has the last word; within it a larger core is still better. */
+	if (task->restricted)
+		return need.kind ? PP_SCOPE_KIND + need.kind : PP_SCOPE_ACTIVE;
+	return pp_scope_of(policy_now(), &need);
+}
+
+static __always_inline bool in_scope(u32 scope, s32 cpu)
+{
+	return test_rank(ranks_of_scope(scope), rank_of(cpu));
+}
+
+/* Whether a CPU that @task is for is idle. */
+verified_once bool has_idle_in(const struct pp_task *task __arg_nonnull, u32 scope)
+{
+	const u64 *ranks = ranks_of_scope(scope);
+
+	for (u32 word = 0; word < nr_words && word < PP_RANK_WORDS; word++) {
+		if (idle_ranks[word] & ranks[word] & task->allowed[word])
+			return true;
+	}
+	return false;
+}
+
+/* Whether a task that runs on a core too small for it should move on. */
+static __always_inline bool is_misfit(const struct pp_task *task, s32 cpu)
+{
+	u32 scope;
+
+	if (nr_kinds <= 1)
+		return false;
+	scope = scope_of(task);
+	return pp_may_overflow(scope) && !in_scope(scope, cpu) && has_idle_in(task, scope);
+}
+
+#endif /* PP_SCOPE_BPF_H */

@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Which CPUs a task is for: its scope. Most are for the active set; some may use any
+ * CPU, need a larger one, or are to stay on the efficient ones. Pure, as policy.h.
+ */
+#ifndef PP_SCOPE_H
+#define PP_SCOPE_H
+
+#include "policy.h"
+
+/* What is known of a task that a scope depends on. */
+struct pp_need {
+	u32 workload; /* enum pp_workload: what the user's table says of its cgroup */
+	u32 util;     /* what it uses or was remembered to use, 0..1024 */
+	u32 kind;     /* the smallest kind of core that carries it: pp_fit_kind() */
+};
+
+/*
+ * The smallest kind of core that carries a task: util x 1.25 fits the capacity, as
+ * in fits_capacity() of kernel/sched/fair.c; the clamps are compared without the
+ * margin, as in util_fits_cpu(). The largest kind carries everything.
+ */
+static inline u32 pp_fit_kind(u32 util, u32 uclamp_min, u32 uclamp_max,
+			      const volatile u32 *capacity_of_kind, u32 nr_kinds)
+{
+	u32 need = util + util / 4, kind = 0;
+
+	if (need < uclamp_min)
+		need = uclamp_min;
+	if (need > uclamp_max)
+		need = uclamp_max;
+	while (kind + 1 < nr_kinds && kind + 1 < PP_MAX_KINDS && need > capacity_of_kind[kind])
+		kind++;
+	return kind;
+}
+
+/* Whether uclamp_max asks for the smallest cores: they have all that the task may get. */
+static inline int pp_is_kept_small(u32 uclamp_max, u32 smallest_capacity, u32 nr_kinds)
+{
+	return nr_kinds > 1 && uclamp_max <= smallest_capacity;
+}
+
+/* The scope of a task that may run everywhere. A word of the user's goes first, then
+ * capacity, then size. */
+static inline u32 pp_scope_of(const struct pp_policy *policy, const struct pp_need *task)
+{
+	u32 kind = task->kind > policy->least_kind ? task->kind : policy->least_kind;
+	int all_active = policy->min_ranks >= policy->max_ranks;
+
+	if (task->workload == PP_WORKLOAD_EFFICIENT)
+		return PP_SCOPE_EFFICIENT;
+	if (task->workload == PP_WORKLOAD_PACK)
+		return task->kind   ? PP_SCOPE_KIND + task->kind
+		       : all_active ? PP_SCOPE_PACKED
+				    : PP_SCOPE_ACTIVE;
+	if (kind)
+		return PP_SCOPE_KIND + kind;
+	if (task->workload == PP_WORKLOAD_SPREAD || task->util > policy->small_util)
+		return PP_SCOPE_USABLE;
+	return PP_SCOPE_ACTIVE;
+}
+
+/* Whether a task may leave its scope for any usable CPU if that has no idle one: to
+ * run slowly is better than not to run. */
+static inline int pp_may_overflow(u32 scope)
+{
+	return scope > PP_SCOPE_KIND;
+}
+
+/* Whether what a task of that scope uses on a surplus CPU is its own affair: it is
+ * there by right, and the active set need not grow to carry it. */
+static inline int pp_is_apart(u32 scope, int on_surplus)
+{
+	return scope == PP_SCOPE_EFFICIENT || (on_surplus && scope >= PP_SCOPE_USABLE);
+}
+
+/* Where @scope ends in rank space: all but those of a kind are prefixes. */
+static inline u32 pp_scope_end(u32 scope, u32 nr_active, u32 nr_packed, u32 efficient_end,
+			       u32 ceiling)
+{
+	if (scope == PP_SCOPE_ACTIVE)
+		return nr_active;
+	if (scope == PP_SCOPE_PACKED)
+		return nr_packed;
+	if (scope == PP_SCOPE_EFFICIENT && efficient_end < ceiling)
+		return efficient_end;
+	return ceiling;
+}
+
+#endif /* PP_SCOPE_H */

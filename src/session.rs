@@ -1,0 +1,271 @@
+//! A loaded scheduler and what the user wants of it: requests, mode `auto`, and the
+//! table of workloads.
+
+use std::time::Duration;
+
+use anyhow::{Result, bail};
+use crossbeam::channel::{Receiver, after, never};
+use log::{info, warn};
+
+use crate::auto::{self, Chooser, Evidence};
+use crate::bpf::intf;
+use crate::cli::Cli;
+use crate::config::Config;
+use crate::control::{Reply, Request};
+use crate::host;
+use crate::policy::{Choice, Mode, Policy, PolicyArgs};
+use crate::scheduler::Scheduler;
+use crate::stats::{Counters, StatusClock, Told};
+use crate::topology::Ranks;
+use crate::workloads::{self, Table, Treatment};
+
+/// How soon a cgroup that begins is treated as the table says.
+const CGROUP_PERIOD: Duration = Duration::from_secs(1);
+
+/// What the user wants: kept while the scheduler is loaded anew.
+pub struct Wish {
+    choice: Choice,
+    args: PolicyArgs,
+    table: Table,
+    /// The mode that is in force, or is to be.
+    mode: Mode,
+}
+
+impl Wish {
+    /// The command line, and for the rest the configuration file. Fails with a sentence.
+    pub fn new(cli: &Cli) -> Result<Self> {
+        let config = Config::read(cli.config.as_deref())?;
+        let named = cli.mode.as_deref().map(str::parse).transpose()?;
+        let choice = named.or(config.mode).unwrap_or(Choice::Fixed(Mode::Packing));
+        let mode = match choice {
+            Choice::Fixed(mode) => mode,
+            // Until there is evidence.
+            Choice::Auto => Mode::Packing,
+        };
+        Ok(Wish { choice, args: cli.policy.or(&config.policy), table: config.workloads, mode })
+    }
+
+    /// The policy, checked against the machine. Fails with a sentence.
+    pub fn policy(&self, ranks: &Ranks) -> Result<Policy> {
+        Policy::of(self.mode).with(self.mode, &self.args).checked(ranks)
+    }
+}
+
+/// How a run of the scheduler ended.
+pub enum End {
+    /// The user wants the kernel's scheduler back.
+    Stopped,
+    /// CPUs came or went while we were loading: begin anew.
+    Restart,
+}
+
+/// A loaded scheduler and what is known about it.
+pub struct Session<'a> {
+    cli: &'a Cli,
+    scheduler: Scheduler<'a>,
+    ranks: Ranks,
+    policy: Policy,
+    clock: StatusClock,
+    wish: &'a mut Wish,
+    chooser: Chooser,
+    /// Why `auto` chose the mode.
+    reason: Option<String>,
+    timer: Receiver<std::time::Instant>,
+    /// How many cgroups there had been when the table was last applied.
+    cgroups_made: u32,
+    /// How many of them the table names.
+    treated: usize,
+}
+
+impl<'a> Session<'a> {
+    pub fn new(
+        cli: &'a Cli,
+        scheduler: Scheduler<'a>,
+        ranks: Ranks,
+        policy: Policy,
+        clock: StatusClock,
+        wish: &'a mut Wish,
+    ) -> Self {
+        let mut session = Session {
+            cli,
+            scheduler,
+            ranks,
+            policy,
+            clock,
+            wish,
+            chooser: Chooser::default(),
+            reason: None,
+            timer: never(),
+            cgroups_made: 0,
+            treated: 0,
+        };
+        // The first choice needs no waiting.
+        if session.wish.choice == Choice::Auto {
+            session.choose();
+        }
+        session.set_timer();
+        session
+    }
+
+    /// Speaks when it is time to look around.
+    pub fn timer(&self) -> &Receiver<std::time::Instant> {
+        &self.timer
+    }
+
+    fn set_timer(&mut self) {
+        self.timer = match (self.wish.table.is_empty(), self.wish.choice) {
+            (false, _) => after(CGROUP_PERIOD),
+            (true, Choice::Auto) => after(auto::PERIOD),
+            (true, Choice::Fixed(_)) => never(),
+        };
+    }
+
+    /// What nobody tells us: what `auto` goes by, and new cgroups.
+    pub fn look_around(&mut self) {
+        if self.wish.choice == Choice::Auto && self.chooser.is_due() {
+            self.choose();
+        }
+        if !self.wish.table.is_empty()
+            && self.scheduler.cgroups_made() != self.cgroups_made
+            && let Err(err) = self.classify()
+        {
+            warn!("new cgroups are not treated as the table says: {err:#}");
+        }
+        self.set_timer();
+    }
+
+    /// Has `auto` choose; what cannot be done is said and tried again.
+    fn choose(&mut self) {
+        let load_pct = match self.scheduler.snapshot(&self.ranks) {
+            Ok(now) => load_pct(&now.cpus),
+            Err(err) => return warn!("cannot tell the load: {err:#}"),
+        };
+        let (mode, reason) = self.chooser.choose(&Evidence::gather(load_pct));
+        if mode != self.policy.mode {
+            info!("auto: {reason}");
+            // --pack small is for packing alone: in another mode it waits.
+            let args = self.wish.args.for_mode(mode);
+            if let Err(err) = self.apply(self.policy.with(mode, &args)) {
+                warn!("auto cannot switch to mode {mode}: {err:#}");
+            }
+        }
+        self.reason = Some(reason);
+    }
+
+    /// Puts a policy in force; the time it took (us).
+    fn apply(&mut self, policy: Policy) -> Result<f64> {
+        let policy = policy.checked(&self.ranks)?;
+        let applied = self.scheduler.apply(policy, &self.ranks)?;
+        self.policy = policy;
+        self.wish.mode = policy.mode;
+        let took_us = applied.took.as_secs_f64() * 1e6;
+        info!(
+            "switched to mode {} in {took_us:.0} us; {} CPUs active",
+            policy.mode, applied.active
+        );
+        Ok(took_us)
+    }
+
+    /// What a client is told.
+    pub fn answer(&mut self, request: Request) -> Reply {
+        let reply = match request {
+            Request::SetPolicy { mode, policy } => self.set_policy(mode, &policy),
+            Request::Reload => self.reload(),
+            Request::Status => self.status(),
+        };
+        reply.unwrap_or_else(|err| Reply::Error(format!("{err:#}")))
+    }
+
+    fn set_policy(&mut self, choice: Option<Choice>, args: &PolicyArgs) -> Result<Reply> {
+        let choice = choice.unwrap_or(self.wish.choice);
+        let mode = match choice {
+            Choice::Fixed(mode) => mode,
+            Choice::Auto => self.policy.mode,
+        };
+        let took_us = self.apply(self.policy.with(mode, args))?;
+        self.wish.args = args.or(&self.wish.args);
+        self.follow(choice);
+        Ok(self.told(took_us))
+    }
+
+    /// The configuration file anew, beneath the command line; what was asked of the
+    /// running scheduler since is forgotten. If anything is wrong nothing changes.
+    fn reload(&mut self) -> Result<Reply> {
+        let wish = Wish::new(self.cli)?;
+        let took_us = self.apply(wish.policy(&self.ranks)?)?;
+        let choice = wish.choice;
+        *self.wish = wish;
+        self.classify()?;
+        self.follow(choice);
+        Ok(self.told(took_us))
+    }
+
+    /// From now on the mode is chosen so.
+    fn follow(&mut self, choice: Choice) {
+        self.wish.choice = choice;
+        self.reason = None;
+        if choice == Choice::Auto {
+            self.chooser = Chooser::default();
+            self.choose();
+        }
+        self.set_timer();
+    }
+
+    fn told(&self, took_us: f64) -> Reply {
+        Reply::Mode { mode: self.policy.mode.to_string(), reason: self.reason.clone(), took_us }
+    }
+
+    /// Treats the cgroups that are there as the table says.
+    pub fn classify(&mut self) -> Result<()> {
+        let before = self.treated;
+        self.treated = 0;
+        self.cgroups_made = self.scheduler.cgroups_made();
+        if self.wish.table.is_empty() && before == 0 {
+            return Ok(());
+        }
+        for cgroup in workloads::cgroups() {
+            let treatment = self.wish.table.treatment(&cgroup.path);
+            self.treated += usize::from(treatment != Treatment::None);
+            self.scheduler.classify(cgroup.id, treatment)?;
+        }
+        info!("{} cgroups are treated as the table of workloads says", self.treated);
+        Ok(())
+    }
+
+    fn status(&mut self) -> Result<Reply> {
+        let now = self.scheduler.snapshot(&self.ranks)?;
+        let told = Told {
+            reason: self.reason.clone(),
+            workloads: self.treated,
+            enable_seq: host::enable_seq(),
+        };
+        let status = self.clock.status(now, &self.ranks, self.policy, told);
+        Ok(Reply::Status(Box::new(status)))
+    }
+
+    pub fn counters(&self) -> Result<Counters> {
+        Ok(Counters::of(&self.scheduler.snapshot(&self.ranks)?))
+    }
+
+    /// Detaches. Fails if the kernel had ended the scheduler.
+    pub fn end(self) -> Result<End> {
+        match self.scheduler.stop() {
+            None => {
+                info!("detached: the kernel's own scheduler is back");
+                Ok(End::Stopped)
+            }
+            Some(exit) if exit.restart => Ok(End::Restart),
+            Some(exit) => {
+                bail!("the kernel ended the scheduler and is back on its own: {}", exit.reason)
+            }
+        }
+    }
+}
+
+/// Utilization of the online CPUs over their capacity (%).
+fn load_pct(cpus: &[intf::pp_cpu]) -> f64 {
+    let online = || cpus.iter().filter(|cpu| cpu.online != 0);
+    let capacity: u64 = online().map(|cpu| u64::from(cpu.capacity)).sum();
+    let util: u64 = online().map(|cpu| u64::from(cpu.util_fp >> 20)).sum();
+    if capacity == 0 { 0.0 } else { util as f64 / capacity as f64 * 100.0 }
+}
