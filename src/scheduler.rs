@@ -2,12 +2,12 @@
 //! read, detach.
 
 use std::mem::MaybeUninit;
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, anyhow};
-use libbpf_rs::skel::{OpenSkel, SkelBuilder};
+use libbpf_rs::skel::{OpenSkel, Skel, SkelBuilder};
 use libbpf_rs::{Link, OpenObject, PrintLevel, ProgramInput};
 use log::debug;
 use scx_utils::{scx_ops_attach, uei_set_size};
@@ -71,6 +71,9 @@ impl<'a> Scheduler<'a> {
         let mut skel = open(object)?;
         configure(&mut skel, ranks, policy)?;
         let mut skel = skel.load().map_err(host::explain_load_failure)?;
+        if verbose {
+            tell_verified(&skel);
+        }
         let link = scx_ops_attach!(skel, powerpack_ops).map_err(explain_attach_failure)?;
         Ok(Scheduler { skel, link: Some(link), slot: 0 })
     }
@@ -165,6 +168,31 @@ fn quiet_libbpf(verbose: bool) {
     }
     libbpf_rs::set_print(verbose.then_some((PrintLevel::Debug, log)));
 }
+
+/// How many instructions the verifier looked at, by program: that is what loading takes
+/// its time for.
+fn tell_verified(skel: &BpfSkel<'_>) {
+    for program in skel.object().progs() {
+        let mut info = libbpf_rs::libbpf_sys::bpf_prog_info::default();
+        let mut size = size_of_val(&info) as u32;
+        // SAFETY: a descriptor of a program, and a buffer of that size.
+        let status = unsafe {
+            libbpf_rs::libbpf_sys::bpf_prog_get_info_by_fd(
+                program.as_fd().as_raw_fd(),
+                &raw mut info,
+                &raw mut size,
+            )
+        };
+        if status == 0 {
+            let name = program.name().to_string_lossy();
+            let (looked_at, length) = (info.verified_insns, info.xlated_prog_len / INSN_BYTES);
+            debug!("verified {name}: {looked_at} instructions of {length}");
+        }
+    }
+}
+
+/// struct bpf_insn (`include/uapi/linux/bpf.h`).
+const INSN_BYTES: u32 = 8;
 
 /// What `scx_ops_open!` and `scx_ops_load!` do, less what takes long at each load
 /// and is not needed here: a second look at all of the kernel's BTF, probes for an arena, and a
