@@ -39,7 +39,7 @@ def toml_run(line):
 [[run]]
 machine = "{machine}"
 workload = "{workload}"
-mode = "{run['mode']}"
+mode = "{run['sched']}"
 seconds = {float(seconds)}
 non_idle_pct = [{cpus}]
 overruns = {result['overruns']}
@@ -57,7 +57,8 @@ def main():
     print("# Measured by scripts/measure-reality: Linux 7.2 in QEMU, virtual time.")
     for path in rest:
         for line in Path(path).read_text().splitlines():
-            print(toml_run(line))
+            if '"name":"kernel"' not in line:
+                print(toml_run(line))
 
 
 if __name__ == "__main__":

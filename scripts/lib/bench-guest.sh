@@ -10,16 +10,11 @@ runs=$2
 rows=${3//,/ }
 schedulers=${4//,/ }
 scale=${5:-1}
-scx=/sys/kernel/sched_ext
-log=/tmp/sched.log
 export PATH="${BENCH_BIN:+$BENCH_BIN:}$PATH"
-# A pipe on which nothing ever comes: waiting on it is a sleep without a fork,
-# whose instructions would be counted.
-exec {nothing}<> <(:)
+# shellcheck source-path=SCRIPTDIR
+. "$(dirname "$0")/schedulers.bash"
 
 wants() { [[ " $rows " == *" $1 "* ]]; }
-
-nap() { read -rt "$1" -u "$nothing" || true; }
 
 scaled() { awk -v s="$1" -v scale="$scale" 'BEGIN { print s * scale }'; }
 
@@ -28,62 +23,13 @@ emit() { printf '{"run":%s,"sched":"%s","row":"%s","data":%s}\n' "$run" "$sched"
 # Text as a JSON string; what would need escapes (134: a backslash) is left out.
 quoted() { printf '"%s"' "$(printf '%s' "$1" | tr -d '"\134' | tr -s '[:cntrl:]' ' ')"; }
 
-command_of() {
-	case $1 in
-	packing | spread) echo "scx_powerpack --mode $1" ;;
-	bpfland) echo "scx_bpfland -m powersave" ;;
-	lavd) echo "scx_lavd --powersave" ;;
-	*) echo "nothing is called $1" >&2 && return 1 ;;
-	esac
-}
+failed() { emit failed "$(quoted "$1")"; }
 
-state_is() {
-	local state
-	read -r state <$scx/state
-	[ "$state" = "$1" ]
-}
-
-failed() {
-	emit failed "$(quoted "$1: $(grep . $log | tail -n 2)")"
-	[ -z "$pid" ] || kill -KILL "$pid" 2>/dev/null || true
-	[ -z "$pid" ] || wait "$pid" 2>/dev/null || true
-	pid=''
-}
-
-# Start scheduler $1 (eevdf: none) and wait until it is in charge.
+# Start scheduler $1, and note how long it took to load.
 start() {
-	local begin end command
-	pid=''
-	[ "$1" != eevdf ] || return 0
-	read -ra command < <(command_of "$1")
-	# Brings the program into memory, so that no load time is a disk's.
-	"${command[@]}" --version >/dev/null 2>&1 || true
-	nap 1
-	begin=${EPOCHREALTIME/./}
-	"${command[@]}" >$log 2>&1 &
-	pid=$!
-	until state_is enabled; do
-		if ! kill -0 "$pid" 2>/dev/null; then failed 'ended while loading' && return 1; fi
-		end=${EPOCHREALTIME/./}
-		if ((end - begin > 60000000)); then failed 'not in charge after 60 s' && return 1; fi
-		nap 0.002
-	done
-	end=${EPOCHREALTIME/./}
-	! wants load || emit load "{\"ms\":$(((end - begin) / 1000)).$(((end - begin) / 100 % 10))}"
-	nap 3
-}
-
-# End it; whatever was measured while it was not in charge is none of its.
-stop() {
-	[ -n "$pid" ] || return 0
-	state_is enabled || { failed 'lost charge during the measurements' && return; }
-	kill -INT "$pid"
-	wait "$pid" || true
-	for _ in $(seq 100); do
-		if state_is disabled; then return; fi
-		nap 0.05
-	done
-	failed 'still in charge 5 s after SIGINT'
+	start_scheduler "$1" || return 1
+	[ -z "$load_us" ] || ! wants load ||
+		emit load "{\"ms\":$((load_us / 1000)).$((load_us / 100 % 10))}"
 }
 
 # CPU time (ns) of all threads of process $1, exact where ticks are not.
@@ -108,7 +54,7 @@ switch_mode() {
 	scx_powerpack mode spread >/dev/null
 	emit switch "$(powerpack-load drain --seconds 4 -- scx_powerpack mode packing)"
 	seq=$(cat $scx/enable_seq)
-	[ "$loads" = "$seq" ] || failed "enable_seq went from $loads to $seq"
+	[ "$loads" = "$seq" ] || give_up "enable_seq went from $loads to $seq"
 }
 
 # Several at once would be measured as one: none of these overlap.
@@ -148,7 +94,7 @@ hogs() {
 			for sched in eevdf "$other"; do
 				start "$sched" || continue
 				emit hogs "$(powerpack-load hogs --count 8 --seconds "$(scaled 5)")"
-				stop
+				stop_scheduler
 			done
 		done
 	done
@@ -172,7 +118,7 @@ nap 3
 warm_up() {
 	local rows=none first
 	for first in ${schedulers//eevdf/}; do
-		! start "$first" || stop
+		! start "$first" || stop_scheduler
 		break
 	done
 }
@@ -185,7 +131,7 @@ else
 		for sched in $schedulers; do
 			start "$sched" || continue
 			measure
-			stop
+			stop_scheduler
 		done
 	done
 fi

@@ -1,23 +1,35 @@
 //! Those that come with the simulator.
 
 /// By name.
-pub const SHIPPED: [(&str, &str); 18] = [
+pub const SHIPPED: [(&str, &str); 30] = [
     ("audio", include_str!("../../workloads/audio.toml")),
+    ("build", include_str!("../../workloads/build.toml")),
     ("crowd", include_str!("../../workloads/crowd.toml")),
     ("cyclictest", include_str!("../../workloads/cyclictest.toml")),
     ("desktop", include_str!("../../workloads/desktop.toml")),
+    ("ebizzy-16", include_str!("../../workloads/ebizzy-16.toml")),
     ("ebizzy-2", include_str!("../../workloads/ebizzy-2.toml")),
     ("ebizzy-4", include_str!("../../workloads/ebizzy-4.toml")),
     ("ebizzy-8", include_str!("../../workloads/ebizzy-8.toml")),
-    ("ebizzy-16", include_str!("../../workloads/ebizzy-16.toml")),
+    ("herd-20", include_str!("../../workloads/herd-20.toml")),
+    ("herd-200", include_str!("../../workloads/herd-200.toml")),
+    ("herd-40", include_str!("../../workloads/herd-40.toml")),
     ("light", include_str!("../../workloads/light.toml")),
     ("mixed", include_str!("../../workloads/mixed.toml")),
     ("native8", include_str!("../../workloads/native8.toml")),
-    ("stairs-5", include_str!("../../workloads/stairs-5.toml")),
+    ("on-off-20", include_str!("../../workloads/on-off-20.toml")),
+    ("on-off-200", include_str!("../../workloads/on-off-200.toml")),
+    ("on-off-2000", include_str!("../../workloads/on-off-2000.toml")),
+    ("on-off-5000", include_str!("../../workloads/on-off-5000.toml")),
+    ("pinned", include_str!("../../workloads/pinned.toml")),
+    ("pipelines", include_str!("../../workloads/pipelines.toml")),
     ("stairs-10", include_str!("../../workloads/stairs-10.toml")),
     ("stairs-20", include_str!("../../workloads/stairs-20.toml")),
     ("stairs-40", include_str!("../../workloads/stairs-40.toml")),
+    ("stairs-5", include_str!("../../workloads/stairs-5.toml")),
+    ("stairs-60", include_str!("../../workloads/stairs-60.toml")),
     ("stairs-80", include_str!("../../workloads/stairs-80.toml")),
+    ("steps", include_str!("../../workloads/steps.toml")),
     ("tiny", include_str!("../../workloads/tiny.toml")),
     ("web-audio", include_str!("../../workloads/web-audio.toml")),
 ];

@@ -1,0 +1,222 @@
+"""What scripts/bench-loads runs, and the tables it makes.
+
+loads.py commands WORKLOAD:SECONDS..   a line for each: a name, then the arguments of
+                                       powerpack-load
+loads.py table COMMAND FILE..          docs/loads.md, from the parts' results
+"""
+
+import json
+import re
+import sys
+from pathlib import Path
+
+from reality import command
+
+# A CPU is used if it is non-idle for more than this (%).
+USED_PCT = 1.0
+# hackbench -g 2 -l 200: 20 senders for each of 20 receivers in a group.
+MESSAGES = 2 * 20 * 20 * 200
+STAIRS = ["stairs-5", "stairs-10", "stairs-20", "stairs-40", "stairs-60", "stairs-80"]
+HERDS = ["herd-20", "herd-40", "herd-200"]
+ON_OFF = ["on-off-20", "on-off-200", "on-off-2000", "on-off-5000"]
+TITLES = {
+    "eevdf": "EEVDF",
+    "bpfland": "scx_bpfland -m powersave",
+    "lavd": "scx_lavd --powersave",
+}
+
+
+def title(sched):
+    return TITLES.get(sched, sched)
+
+
+def read(paths):
+    """{(workload, scheduler): {"result": .., "counters": ..}}, schedulers in order."""
+    runs, kernel = {}, ""
+    for path in paths:
+        for line in Path(path).read_text().splitlines():
+            record = json.loads(line)
+            if record["name"] == "kernel":
+                kernel = record["result"]
+                continue
+            name = record["name"].split(":")[-2] if ":" in record["name"] else record["name"]
+            run = runs.setdefault((name, record["sched"]), {})
+            run.update({key: record[key] for key in ("result", "counters", "failed") if key in record})
+    return kernel, runs
+
+
+def row(cells):
+    return "| " + " | ".join(str(cell) for cell in cells) + " |"
+
+
+def table(header, rows):
+    return "\n".join([row(header), row(["---"] * len(header)), *map(row, rows)])
+
+
+def spread_of(result):
+    """CPUs used, and what the others are non-idle in all (%)."""
+    used = [pct for pct in result["non_idle_pct"] if pct > USED_PCT]
+    rest = sum(pct for pct in result["non_idle_pct"] if pct <= USED_PCT)
+    return len(used), sum(used), rest
+
+
+def load_cell(run):
+    if "result" not in run:
+        return run.get("failed", "not run")
+    result = run["result"]
+    used, total, rest = spread_of(result)
+    longest = result["response"]["max_us"] / 1e3
+    return f"{total:.0f} % on **{used}**, {rest:.2f} % beyond; {result['overruns']}; {longest:.1f} ms"
+
+
+def loads_table(runs, workloads):
+    scheds = list(dict.fromkeys(sched for name, sched in runs if name in workloads))
+    present = [name for name in workloads if any((name, sched) in runs for sched in scheds)]
+    rows = [[name, *(load_cell(runs.get((name, sched), {})) for sched in scheds)] for name in present]
+    return table(["load", *map(title, scheds)], rows)
+
+
+def on_off_table(runs):
+    rows = []
+    for name in ON_OFF:
+        for (of, sched), run in runs.items():
+            if of != name or "result" not in run:
+                continue
+            result, counters = run["result"], run.get("counters")
+            seconds = result["seconds"]
+            changes = "-"
+            if counters:
+                changes = f"{(counters['grow'] + counters['shrink']) / seconds:.2f}"
+            response = result["response"]
+            rows.append([name, title(sched), changes, result["overruns"],
+                         f"{response['mean_us'] / 1e3:.1f}", f"{response['max_us'] / 1e3:.1f}",
+                         f"{result['max_delay_us'] / 1e3:.2f}"])
+    header = ["load", "scheduler", "changes of the active set a second", "overruns",
+              "response, mean, ms", "longest", "longest beyond the own run, ms"]
+    return table(header, rows)
+
+
+def evacuation_table(runs):
+    """Of the runs with a ceiling, MODE@N."""
+    rows, whole = [], {}
+    for (name, sched), run in runs.items():
+        if "@" not in sched or "result" not in run:
+            continue
+        mode, cores = sched.split("@")
+        result = run["result"]
+        used, total, rest = spread_of(result)
+        done = result["activations"]
+        whole.setdefault((name, mode), done)
+        share = done / whole[name, mode]
+        rows.append([name, mode, cores, used, f"{rest:.3f}", f"{total:.0f}", f"{share:.3f}",
+                     f"{share / max(used, 1):.3f}", result["overruns"]])
+    header = ["load", "mode", "ceiling", "cores used", "the others, non-idle %", "used ones, %",
+              "runs done, of those without a ceiling", "for each core used", "overruns"]
+    return table(header, rows)
+
+
+def cost_table(path):
+    """Rows of bench-guest.sh from machines of several sizes: {cpus: {row: {sched: [..]}}}."""
+    sizes = {}
+    for file in sorted(Path(path).glob("cost-*.json"), key=lambda p: int(p.stem.split("-")[1])):
+        cpus = int(file.stem.split("-")[1])
+        for line in file.read_text().splitlines():
+            record = json.loads(line)
+            cell = {"pipe_free": lambda d: d["ns_per_round"],
+                    "pipe_pinned": lambda d: d["ns_per_round"],
+                    "hackbench": lambda d: d["seconds"] * 1e9 / MESSAGES}.get(record["row"])
+            if cell:
+                sizes.setdefault(cpus, {}).setdefault(record["row"], {}).setdefault(
+                    record["sched"], []).append(cell(record["data"]))
+    if not sizes:
+        return "Not measured."
+    rows = []
+    for what, label in (("pipe_pinned", "pipe round trip, one CPU"),
+                        ("pipe_free", "pipe round trip, free"),
+                        ("hackbench", "hackbench, a message")):
+        for sched in dict.fromkeys(s for size in sizes.values() for s in size.get(what, {})):
+            cells = [median(size.get(what, {}).get(sched)) for size in sizes.values()]
+            known = [cell for cell in cells if cell]
+            flat = f"{max(known) / min(known):.2f}" if known else "-"
+            rows.append([label, title(sched), *(f"{c:,.0f}" if c else "-" for c in cells), flat])
+    return table(["instructions", "scheduler", *(f"{cpus} CPUs" for cpus in sizes), "most over least"], rows)
+
+
+def median(values):
+    return sorted(values)[len(values) // 2] if values else None
+
+
+def verifier_table(path):
+    kernels = {}
+    for file in sorted(Path(path).glob("verifier-*.log")):
+        text = file.read_text()
+        kernel = re.search(r"^kernel (\S+) attached after (\d+) ms", text, re.M)
+        counts = dict(re.findall(r"verified (\w+): (\d+) instructions", text))
+        if kernel:
+            kernels[f"Linux {kernel[1]}"] = (kernel[2], counts)
+    if not kernels:
+        return "Not measured."
+    programs = sorted({name for _, counts in kernels.values() for name in counts})
+    rows = [[name, *(counts.get(name, "-") for _, counts in kernels.values())] for name in programs]
+    rows.append(["all", *(sum(map(int, counts.values())) for _, counts in kernels.values())])
+    rows.append(["start to attached, ms", *(ms for ms, _ in kernels.values())])
+    return table(["instructions verified", *kernels], rows)
+
+
+PAGE = """# Loads
+
+Generated by `{command}`; not edited by hand. {kernel} in QEMU, virtual time (see
+[measuring.md](measuring.md)), a run of some seconds each. The loads are
+`sim/workloads/NAME.toml`; `scx_powerpack sim --workload NAME` simulates them.
+
+## Stairs and herds
+
+Many periodic tasks that need 5 to 80 % of eight CPUs, evenly apart (stairs), or all waking together
+(herds). Non-idle time on the CPUs used (above {used:g} %), that of the others, overruns, longest
+response.
+
+{stairs}
+
+## On and off
+
+Four tasks that compute for half of each period and begin together: what the active set does, and how
+long the tasks take.
+
+{on_off}
+
+## Evacuation
+
+`--max-cores N`, from all cores to one.
+
+{evacuation}
+
+## Cost by the number of CPUs
+
+Guest instructions, median.
+
+{cost}
+
+## Loading
+
+{verifier}
+"""
+
+
+def main():
+    what, *rest = sys.argv[1:]
+    if what == "commands":
+        for load in rest:
+            workload, seconds = load.split(":")
+            print(command("vm8", workload, seconds))
+        return
+    made_by, results = rest
+    kernel, runs = read(sorted(Path(results).glob("runs-*.json")))
+    print(PAGE.format(
+        command=made_by, kernel=f"Linux {kernel}", used=USED_PCT,
+        stairs=loads_table({key: run for key, run in runs.items() if "@" not in key[1]}, STAIRS + HERDS),
+        on_off=on_off_table(runs), evacuation=evacuation_table(runs),
+        cost=cost_table(results), verifier=verifier_table(results)), end="")
+
+
+if __name__ == "__main__":
+    main()
