@@ -7,6 +7,7 @@ mod bpf;
 mod cli;
 mod config;
 mod control;
+mod efficiency;
 mod host;
 mod policy;
 #[cfg(test)]

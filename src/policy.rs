@@ -236,7 +236,9 @@ impl Policy {
 
     /// The row of parameters that the BPF side reads.
     pub fn to_bpf(self, ranks: &Ranks) -> intf::pp_policy {
-        let ceiling = ranks.ranks_in_cores(self.max_cores.unwrap_or(ranks.nr_cores())) as u32;
+        // Without a ceiling those that are offline now are counted too: they may come.
+        let ceiling =
+            self.max_cores.map_or(ranks.nr_free(), |cores| ranks.ranks_in_cores(cores)) as u32;
         let spread = self.mode == Mode::Spread;
         let largest_kind = ranks.kinds().into_iter().max().unwrap_or(0) as u32;
         intf::pp_policy {

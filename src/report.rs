@@ -147,7 +147,11 @@ pub fn topology() -> Result<()> {
             cpu.package,
             cpu.node,
             cpu.capacity,
-            if cpu.online { "" } else { "  offline" }
+            match (cpu.online, cpu.isolated) {
+                (false, _) => "  offline",
+                (true, true) => "  isolated",
+                (true, false) => "",
+            }
         );
     }
     Ok(())

@@ -232,6 +232,7 @@ fn configure(skel: &mut OpenBpfSkel<'_>, ranks: &Ranks, policy: Policy) -> Resul
         let state = &mut bss.cpus[cpu.cpu];
         state.capacity = cpu.capacity as u32;
         state.online = cpu.online.into();
+        state.seen = cpu.online.into();
     }
     Ok(())
 }
@@ -248,6 +249,7 @@ fn write_topology(skel: &mut OpenBpfSkel<'_>, ranks: &Ranks) -> Result<()> {
     rodata.nr_llcs = llcs.len() as u32;
     rodata.has_cpufreq = host::has_cpufreq();
     rodata.threads_per_core = ranks.threads_per_core() as u32;
+    rodata.nr_free = ranks.nr_free() as u32;
     rodata.efficient_end = ranks.nr_efficient() as u32;
     for (rank, cpu) in ranks.cpus().iter().enumerate() {
         rodata.cpu_of_rank[rank] = cpu.cpu as u16;

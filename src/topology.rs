@@ -1,6 +1,8 @@
 //! The machine as sysfs tells it (through scx_utils), and the ranks: the order
 //! in which its CPUs are filled.
 
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
 use std::fs;
 use std::panic::catch_unwind;
 
@@ -10,6 +12,7 @@ use scx_utils::Topology;
 use scx_utils::compat::ROOT_PREFIX;
 
 use crate::bpf::intf;
+use crate::efficiency;
 
 /// Of equal cores so many are one efficient one: what stays on those must not fill the
 /// machine, and on four cores one is the least.
@@ -28,6 +31,8 @@ pub struct RankedCpu {
     pub capacity: usize,
     /// Was online when the topology was read.
     pub online: bool,
+    /// The user keeps it free (`isolcpus`, `nohz_full`): only tasks bound to it run there.
+    pub isolated: bool,
 }
 
 /// All CPUs that can ever be online, in the order in which they are filled.
@@ -40,7 +45,9 @@ impl Ranks {
     /// Reads the topology and ranks it. `SCX_SYSFS_PREFIX` makes it read a
     /// recorded tree. Fails when sysfs cannot be read or the machine is too large.
     pub fn read() -> Result<Self> {
-        let possible = read_possible()?;
+        let possible = read_cpu_list("possible")?;
+        let mut isolated = read_cpu_list("isolated").unwrap_or_default();
+        isolated.extend(read_cpu_list("nohz_full").unwrap_or_default());
         let topology = read_topology()?;
         let mut cpus: Vec<RankedCpu> = topology
             .all_cpus
@@ -53,16 +60,18 @@ impl Ranks {
                 node: cpu.node_id,
                 capacity: cpu.cpu_capacity.clamp(1, intf::pp_limits_PP_CAPACITY_MAX as usize),
                 online: true,
+                isolated: isolated.contains(&cpu.id),
             })
             .collect();
-        order(&mut cpus);
+        order(&mut cpus, &efficiency::by_cpu());
         append_offline(&mut cpus, &possible);
+        cpus.sort_by_key(|cpu| cpu.isolated);
         Self::checked(cpus)
     }
 
     /// Ranks CPUs that are all online. Fails when there are too many.
     pub fn of(mut cpus: Vec<RankedCpu>) -> Result<Self> {
-        order(&mut cpus);
+        order(&mut cpus, &BTreeMap::new());
         Self::checked(cpus)
     }
 
@@ -86,20 +95,26 @@ impl Ranks {
         &self.cpus
     }
 
-    /// Number of cores that were online.
+    /// Number of ranks that tasks free to move may use: all but the isolated ones, which
+    /// come last.
+    pub fn nr_free(&self) -> usize {
+        self.cpus.iter().filter(|cpu| !cpu.isolated).count()
+    }
+
+    /// Number of cores that were online, and are not isolated.
     pub fn nr_cores(&self) -> usize {
         self.core_starts().len()
     }
 
     /// How many ranks the first `cores` cores have.
     pub fn ranks_in_cores(&self, cores: usize) -> usize {
-        let online = self.cpus.iter().filter(|cpu| cpu.online).count();
-        self.core_starts().get(cores).copied().unwrap_or(online)
+        let usable = self.cpus.iter().filter(|cpu| cpu.online && !cpu.isolated).count();
+        self.core_starts().get(cores).copied().unwrap_or(usable)
     }
 
-    /// The ranks at which the online cores begin.
+    /// The ranks at which the online cores begin, but for isolated ones.
     fn core_starts(&self) -> Vec<usize> {
-        let online = self.cpus.iter().enumerate().filter(|(_, cpu)| cpu.online);
+        let online = self.cpus.iter().enumerate().filter(|(_, cpu)| cpu.online && !cpu.isolated);
         let mut starts = Vec::new();
         let mut last = None;
         for (rank, cpu) in online {
@@ -116,7 +131,7 @@ impl Ranks {
         let starts = self.core_starts();
         (0..self.cpus.len())
             .map(|rank| {
-                if !self.cpus[rank].online {
+                if !self.cpus[rank].online || self.cpus[rank].isolated {
                     return rank;
                 }
                 starts[starts.partition_point(|&start| start <= rank) - 1]
@@ -170,17 +185,37 @@ impl Ranks {
     }
 }
 
-/// Most efficient perf domain first: smaller CPUs do the same work with less
-/// energy. Within it fill a node, a package and an LLC before the next, and a
-/// core before the next; the number decides between equals, so that CPU 0,
-/// which takes most interrupts anyway, comes first.
-fn order(cpus: &mut [RankedCpu]) {
+/// Most efficient kind of core first: by the energy that its work takes, if the kernel has
+/// an energy model, else the smaller one. Within a kind fill a node, a package and an LLC
+/// before the next, and a core before the next; the one with the fastest core comes first
+/// (firmware prefers some: ITMT, amd-pstate), as a single busy CPU is that one. The number
+/// decides between equals, so that CPU 0, which takes most interrupts anyway, comes first.
+fn order(cpus: &mut [RankedCpu], energy_of_cpu: &BTreeMap<usize, u64>) {
     let mut capacities: Vec<usize> = cpus.iter().map(|cpu| cpu.capacity).collect();
     capacities.sort_unstable();
-    cpus.sort_by_key(|cpu| {
-        let kind = kind_of(cpu.capacity, &capacities);
-        (kind, cpu.node, cpu.package, cpu.llc, cpu.core, cpu.cpu)
-    });
+    let kind = |cpu: &RankedCpu| kind_of(cpu.capacity, &capacities);
+    // The energy model is of use only if it knows all.
+    let known = cpus.iter().all(|cpu| energy_of_cpu.contains_key(&cpu.cpu));
+    let energy = |of: &RankedCpu| {
+        let same = cpus.iter().filter(|cpu| known && kind(cpu) == kind(of));
+        same.map(|cpu| energy_of_cpu[&cpu.cpu]).max().unwrap_or(0)
+    };
+    let keys: BTreeMap<usize, _> = cpus
+        .iter()
+        .map(|of| {
+            let best = |same: &dyn Fn(&RankedCpu) -> bool| {
+                let same = cpus.iter().filter(|cpu| kind(cpu) == kind(of) && same(cpu));
+                Reverse(same.map(|cpu| cpu.capacity).max())
+            };
+            let node = best(&|cpu| cpu.node == of.node);
+            let package = best(&|cpu| cpu.package == of.package);
+            let llc = best(&|cpu| cpu.llc == of.llc);
+            let core = best(&|cpu| (cpu.package, cpu.core) == (of.package, of.core));
+            let places = (node, of.node, package, of.package, llc, of.llc, core, of.core);
+            (of.cpu, (energy(of), kind(of), places, of.cpu))
+        })
+        .collect();
+    cpus.sort_by(|a, b| keys[&a.cpu].cmp(&keys[&b.cpu]));
 }
 
 /// Which kind of core a capacity belongs to, smallest first. Kinds are a gap of
@@ -198,13 +233,15 @@ fn append_offline(cpus: &mut Vec<RankedCpu>, possible: &[usize]) {
         if cpus.iter().all(|known| known.cpu != cpu) {
             let core = cpus.iter().map(|known| known.core).max().unwrap_or(0) + 1;
             let capacity = intf::pp_limits_PP_CAPACITY_MAX as usize;
-            cpus.push(RankedCpu { cpu, core, capacity, online: false, ..last.clone() });
+            let (online, isolated) = (false, false);
+            cpus.push(RankedCpu { cpu, core, capacity, online, isolated, ..last.clone() });
         }
     }
 }
 
-fn read_possible() -> Result<Vec<usize>> {
-    let path = format!("{}/sys/devices/system/cpu/possible", *ROOT_PREFIX);
+/// A list of CPUs that the kernel keeps: `possible`, `isolated`, ..
+fn read_cpu_list(name: &str) -> Result<Vec<usize>> {
+    let path = format!("{}/sys/devices/system/cpu/{name}", *ROOT_PREFIX);
     let text = fs::read_to_string(&path).with_context(|| format!("cannot read {path}"))?;
     parse_cpu_list(text.trim()).with_context(|| format!("cannot understand {path}"))
 }
@@ -244,9 +281,10 @@ pub mod tests {
                 node: package,
                 capacity: 1024,
                 online: true,
+                isolated: false,
             });
         }
-        order(&mut cpus);
+        order(&mut cpus, &BTreeMap::new());
         Ranks { cpus }
     }
 
@@ -270,8 +308,8 @@ pub mod tests {
         cpus[0].capacity = 1000;
         cpus[2].capacity = 410;
         cpus[3].capacity = 400;
-        order(&mut cpus);
-        assert_eq!(numbers(&Ranks { cpus }), [2, 3, 0, 1], "by kind, not by a few percent");
+        order(&mut cpus, &BTreeMap::new());
+        assert_eq!(numbers(&Ranks { cpus }), [2, 3, 1, 0], "by kind, the faster of a kind first");
     }
 
     #[test]

@@ -52,6 +52,7 @@ void sim_setup(const struct sim_ranked_cpu *ranked, u32 nr, const struct pp_poli
 	u32 llcs = 0, threads = 1, most = 1;
 
 	*writable(&nr_ranks) = nr;
+	*writable(&nr_free) = nr;
 	*writable(&nr_words) = (nr + PP_WORD_BITS - 1) / PP_WORD_BITS;
 	for (u32 rank = 0; rank < nr; rank++) {
 		const struct sim_ranked_cpu *cpu = &ranked[rank];
@@ -73,6 +74,7 @@ void sim_setup(const struct sim_ranked_cpu *ranked, u32 nr, const struct pp_poli
 			*writable(&siblings[word]) |= bit;
 		cpus[cpu->cpu].capacity = cpu->capacity;
 		cpus[cpu->cpu].online = cpu->online;
+		cpus[cpu->cpu].seen = cpu->online;
 	}
 	set_kinds(ranked, nr);
 	*writable(&threads_per_core) = most;

@@ -48,10 +48,10 @@ verified_once int measure(u64 now)
 	u32 rank;
 
 	__builtin_memset(&sizing, 0, sizeof(sizing));
-	bpf_for (rank, 0, nr_ranks)
+	bpf_for (rank, 0, nr_free)
 		sizing.demand += measure_cpu(cpu_state(cpu_at(rank)), now,
 					     &rank_capacity[rank % PP_MAX_CPUS]);
-	bpf_for (rank, 0, nr_ranks) {
+	bpf_for (rank, 0, nr_free) {
 		struct pp_rank of = {
 			.rank = rank,
 			.capacity = rank_capacity[rank % PP_MAX_CPUS],
@@ -137,7 +137,7 @@ verified_once int size_active(u64 now)
 	    sizing.ceiling != active_set.ceiling)
 		set_active(needed, sizing.packed, sizing.ceiling);
 	if (at_once)
-		evacuate(needed, nr_ranks);
+		evacuate(needed, nr_free);
 	sizing_lock = 0;
 	return 0;
 }

@@ -124,6 +124,8 @@ struct pp_cpu {
 	u32 online;
 	u32 curr_queue;
 	u32 perf; /* 0..1024, the performance that was last wished of it */
+	u32 seen; /* has been online since the scheduler was loaded */
+	u32 pad;
 	u64 events[PP_NR_EVENTS];
 } __attribute__((aligned(64)));
 _Static_assert(sizeof(struct pp_cpu) == 192, "pp_cpu is shared with Rust");

@@ -22,21 +22,35 @@ struct {
 	__uint(max_entries, PP_EXIT_RING_BYTES);
 } exit_ring SEC(".maps");
 
-/* Where may @p run, in rank space? */
-static void refresh_allowed(struct task_struct *p, struct pp_task *task, const struct cpumask *mask)
+/* Where may @p run, in rank space? One that may run wherever free tasks do is not
+ * restricted: with isolated CPUs, or in a cpuset of those that ever were online, no task
+ * may run everywhere. CPUs that have gone count: who may only run there must not wait in a
+ * queue that others serve. */
+verified_once int refresh_allowed(struct task_struct *p __arg_trusted,
+				  struct pp_task *task __arg_nonnull)
 {
 	bool restricted = false;
 	u32 rank;
 
+	task->cpus_generation = cpus_generation;
 	for (int word = 0; word < PP_RANK_WORDS; word++)
 		task->allowed[word] = 0;
 	bpf_for (rank, 0, nr_ranks) {
-		if (bpf_cpumask_test_cpu(cpu_at(rank), mask))
+		if (bpf_cpumask_test_cpu(cpu_at(rank), p->cpus_ptr))
 			task->allowed[rank_word(rank)] |= rank_bit(rank);
-		else
+		else if (rank < nr_free && cpu_state(cpu_at(rank))->seen)
 			restricted = true;
 	}
 	task->restricted = restricted;
+	return 0;
+}
+
+/* The scope of a task that becomes runnable, by the CPUs that there are now. */
+static __always_inline u32 scope_of_runnable(struct task_struct *p, struct pp_task *task)
+{
+	if (task->cpus_generation != cpus_generation)
+		refresh_allowed(p, task);
+	return scope_of(task);
 }
 
 s32 BPF_STRUCT_OPS_SLEEPABLE(powerpack_init_task, struct task_struct *p,
@@ -65,7 +79,7 @@ void BPF_STRUCT_OPS(powerpack_enable, struct task_struct *p)
 	task->fresh = true;
 	task->born_ns = scx_bpf_now();
 	task->run_est_ns = PP_RUN_FIRST_NS;
-	refresh_allowed(p, task, p->cpus_ptr);
+	refresh_allowed(p, task);
 }
 
 void BPF_STRUCT_OPS(powerpack_set_cpumask, struct task_struct *p, const struct cpumask *mask)
@@ -73,7 +87,7 @@ void BPF_STRUCT_OPS(powerpack_set_cpumask, struct task_struct *p, const struct c
 	struct pp_task *task = task_of(p);
 
 	if (task)
-		refresh_allowed(p, task, mask);
+		refresh_allowed(p, task);
 }
 
 void BPF_STRUCT_OPS(powerpack_set_weight, struct task_struct *p, u32 weight)
@@ -92,7 +106,7 @@ s32 BPF_STRUCT_OPS(powerpack_select_cpu, struct task_struct *p, s32 prev_cpu, u6
 
 	if (!task)
 		return prev_cpu;
-	scope = scope_of(task);
+	scope = scope_of_runnable(p, task);
 	if ((wake_flags & SCX_WAKE_SYNC) && may_stack(task, scope, here)) {
 		count(PP_EV_WAKE_SYNC);
 		run_on(p, task, here, 0);
@@ -128,7 +142,7 @@ void BPF_STRUCT_OPS(powerpack_enqueue, struct task_struct *p, u64 enq_flags)
 		place_bound(p, task, enq_flags);
 		return;
 	}
-	scope = scope_of(task);
+	scope = scope_of_runnable(p, task);
 	if (task->restricted || scope == PP_SCOPE_EFFICIENT) {
 		count(PP_EV_BOUND);
 		place_restricted(p, task, scope, enq_flags);
@@ -224,6 +238,10 @@ static void note_hotplug(s32 cpu, bool online)
 
 	state->online = online;
 	state->running_since_ns = 0;
+	if (online && !state->seen) {
+		state->seen = 1;
+		__sync_fetch_and_add(&cpus_generation, 1);
+	}
 	if (!online)
 		set_idle(rank_of(cpu), false);
 	size_active_anew();

@@ -21,6 +21,7 @@
 
 /* Set by the agent before loading; constants to the verifier. */
 const volatile u32 nr_ranks = 1; /* CPUs that can ever be online */
+const volatile u32 nr_free = 1;	 /* the first of them: for tasks free to move, not isolated */
 const volatile u32 nr_words = 1; /* 64-bit words for that many ranks */
 const volatile u32 nr_llcs = 1;
 const volatile u16 cpu_of_rank[PP_MAX_CPUS];
@@ -67,8 +68,9 @@ static struct pp_queue queues[PP_MAX_QUEUES];
 static s32 nr_waiting_for_cpus;	 /* in all queues of single CPUs */
 static s32 nr_waiting_efficient; /* those of them that are for efficient CPUs alone */
 
-/* Bumped when a cgroup's weight or workload changes: tasks look theirs up again. */
-static u32 cgroup_generation;
+/* Bumped when a cgroup's weight or workload changes, and when a CPU comes for the first
+ * time: tasks look up anew what they know of these. */
+static u32 cgroup_generation, cpus_generation;
 
 struct pp_task {
 	u64 vtime;		    /* on the scale of queue @queue */
@@ -81,7 +83,7 @@ struct pp_task {
 	u32 util_fp;
 	u32 util_est; /* 0..1024 */
 	u32 weight;   /* of the task and its cgroup, 100 = nice 0 */
-	u32 cgroup_generation;
+	u32 cgroup_generation, cpus_generation;
 	u16 queue;
 	u8 queued_class;
 	u8 nr_runs;	 /* so far, up to PP_RUNS_KNOWN */

@@ -95,6 +95,7 @@ pub fn rank(machine: &Machine) -> Result<Ranks> {
         node: cpu.node,
         capacity: cpu.capacity,
         online: true,
+        isolated: false,
     });
     Ranks::of(cpus.collect())
 }

@@ -46,6 +46,11 @@ impl Dsq {
         self.tasks.remove(&key)
     }
 
+    /// Whether one is there for which `fits` holds.
+    pub fn has(&self, fits: impl Fn(TaskPtr) -> bool) -> bool {
+        self.tasks.values().any(|&task| fits(task))
+    }
+
     pub fn len(&self) -> usize {
         self.tasks.len()
     }

@@ -71,6 +71,12 @@ impl Kernel {
         shared(|s| s.user.get(dsq).and_then(Option::as_ref).map_or(0, Dsq::len))
     }
 
+    /// Whether a task waits in a queue of the scheduler's own that may run on `cpu`.
+    pub fn waits_for(&self, dsq: usize, cpu: usize) -> bool {
+        let fits = |task| may_run(task, cpu);
+        shared(|s| s.user.get(dsq).and_then(Option::as_ref).is_some_and(|dsq| dsq.has(fits)))
+    }
+
     /// How many tasks wait in the local queue of `cpu`.
     pub fn waiting_on(&self, cpu: usize) -> usize {
         shared(|s| s.local[cpu].len())

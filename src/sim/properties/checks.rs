@@ -71,9 +71,11 @@ impl Watch {
             kernel.is_idle(cpu)
                 && kernel.waiting_on(cpu) + kernel.waiting_in(CPU_QUEUE_BASE + cpu) > 0
         };
-        let shared = (0..self.llcs).any(|llc| kernel.waiting_in(llc) > 0);
-        let mut active = self.order[..kernel.nr_active().unwrap()].iter();
-        self.order.iter().any(own) || shared && active.any(|&cpu| kernel.is_idle(cpu))
+        let shared = |&cpu: &usize| {
+            kernel.is_idle(cpu) && (0..self.llcs).any(|llc| kernel.waits_for(llc, cpu))
+        };
+        let active = &self.order[..kernel.nr_active().unwrap()];
+        self.order.iter().any(own) || active.iter().any(shared)
     }
 
     /// Nobody waits for long for the active CPUs while another is idle.
