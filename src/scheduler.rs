@@ -105,11 +105,6 @@ impl<'a> Scheduler<'a> {
         Ok(())
     }
 
-    /// How many cgroups have been made so far, as far as the kernel tells us.
-    pub fn cgroups_made(&self) -> u32 {
-        self.skel.maps.bss_data.as_ref().map_or(0, |bss| load(&bss.cgroups_made))
-    }
-
     /// Reads all CPUs and the active set.
     pub fn snapshot(&self, ranks: &Ranks) -> Result<Snapshot> {
         self.skel.progs.sample_now.test_run(ProgramInput::default()).context("cannot sample")?;

@@ -71,8 +71,8 @@ pub struct Session<'a> {
     /// Why `auto` chose the mode.
     reason: Option<String>,
     timer: Receiver<std::time::Instant>,
-    /// How many cgroups there had been when the table was last applied.
-    cgroups_made: u32,
+    /// How many cgroups there were when the table was last applied.
+    cgroups: usize,
     /// How many of them the table names.
     treated: usize,
 }
@@ -96,7 +96,7 @@ impl<'a> Session<'a> {
             chooser: Chooser::default(),
             reason: None,
             timer: never(),
-            cgroups_made: 0,
+            cgroups: 0,
             treated: 0,
         };
         // The first choice needs no waiting.
@@ -126,7 +126,7 @@ impl<'a> Session<'a> {
             self.choose();
         }
         if !self.wish.table.is_empty()
-            && self.scheduler.cgroups_made() != self.cgroups_made
+            && workloads::count_cgroups() != self.cgroups
             && let Err(err) = self.classify()
         {
             warn!("new cgroups are not treated as the table says: {err:#}");
@@ -219,7 +219,7 @@ impl<'a> Session<'a> {
     pub fn classify(&mut self) -> Result<()> {
         let before = self.treated;
         self.treated = 0;
-        self.cgroups_made = self.scheduler.cgroups_made();
+        self.cgroups = workloads::count_cgroups();
         if self.wish.table.is_empty() && before == 0 {
             return Ok(());
         }

@@ -44,21 +44,23 @@ static void look_up_path(struct cgroup *cgrp, u32 *weight, u32 *workload)
 	}
 }
 
-static __always_inline void refresh_cgroup(struct task_struct *p, struct pp_task *task)
+verified_once int refresh_cgroup(struct task_struct *p __arg_trusted,
+				 struct pp_task *task __arg_nonnull)
 {
-	struct cgroup *cgrp = scx_bpf_task_cgroup(p);
 	u32 weight = PP_WEIGHT_DEFAULT, workload = PP_WORKLOAD_NONE;
 
 	task->cgroup_generation = cgroup_generation;
-	if (cgrp) {
-		look_up_path(cgrp, &weight, &workload);
-		bpf_cgroup_release(cgrp);
-	}
+	/* Not scx_bpf_task_cgroup(): that knows only cgroups with the cpu controller, and the
+	 * user's table may name any. Without it a cgroup has no weight of its own. */
+	bpf_rcu_read_lock();
+	look_up_path(p->cgroups->dfl_cgrp, &weight, &workload);
+	bpf_rcu_read_unlock();
 	task->weight = pp_effective_weight(p->scx.weight, weight);
 	task->workload = workload;
+	return 0;
 }
 
-/* Its nice value or its cgroup has changed: looked up when it next stops. */
+/* Its nice value or its cgroup has changed: looked up when it next stops or ticks. */
 static __always_inline void look_up_anew(struct pp_task *task)
 {
 	task->cgroup_generation = cgroup_generation - 1;

@@ -244,6 +244,11 @@ static __always_inline void tick_cpu(struct task_struct *p, s32 cpu, u64 now)
 	ran = now - state->stint_start_ns;
 	short_waits = pp_short_waits(own->queued_ns) ||
 		      (is_active(cpu) && pp_short_waits(shared->queued_ns));
+	/* A hog that is alone never stops. It is placed anew by what is known now. */
+	if (task && task->cgroup_generation != cgroup_generation) {
+		refresh_cgroup(p, task);
+		scx_bpf_task_set_slice(p, 0);
+	}
 	if (task && nr_kinds > 1) {
 		refresh_kind(p, task);
 		if (!is_bound(p) && is_misfit(task, cpu))

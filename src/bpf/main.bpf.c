@@ -272,7 +272,6 @@ s32 BPF_STRUCT_OPS_SLEEPABLE(powerpack_cgroup_init, struct cgroup *cgrp,
 	if (!state)
 		return -ENOMEM;
 	state->weight = args->weight;
-	__sync_fetch_and_add(&cgroups_made, 1);
 	return 0;
 }
 

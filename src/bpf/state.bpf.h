@@ -44,7 +44,6 @@ const volatile u32 efficient_end = 1; /* ranks below are the efficient ones */
 struct pp_cpu cpus[PP_MAX_CPUS];
 struct pp_active active_set;
 u64 sampled_ns;
-u32 cgroups_made; /* the agent looks whether its table names new ones */
 
 /* Double-buffered: the agent fills the slot not in use, apply_policy flips. */
 struct pp_policy policies[2];

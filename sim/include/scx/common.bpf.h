@@ -50,7 +50,13 @@ struct sched_ext_entity {
 	u32 flags;
 };
 
+struct cgroup;
+struct css_set {
+	struct cgroup *dfl_cgrp;
+};
+
 struct cgroup {
+	struct css_set set; /* of its tasks */
 	struct cgroup *parent;
 	void *storage;
 	s32 level;
@@ -60,7 +66,7 @@ struct task_struct {
 	struct sched_ext_entity scx;
 	const struct cpumask *cpus_ptr;
 	void *storage;
-	struct cgroup *cgroup;
+	struct css_set *cgroups;
 	s32 id;
 	s32 cpu;
 	s32 nr_cpus_allowed;
@@ -131,10 +137,6 @@ u32 bpf_cpumask_first(const struct cpumask *mask);
 static inline s32 scx_bpf_task_cpu(const struct task_struct *p)
 {
 	return p->cpu;
-}
-static inline struct cgroup *scx_bpf_task_cgroup(struct task_struct *p)
-{
-	return p->cgroup;
 }
 static inline struct cgroup *bpf_cgroup_ancestor(struct cgroup *cgrp, int level)
 {

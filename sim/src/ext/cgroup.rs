@@ -9,6 +9,8 @@ use crate::kernel::Kernel;
 #[repr(C)]
 #[derive(Debug)]
 pub struct Cgroup {
+    /// `struct css_set`: itself.
+    dfl_cgrp: *mut Cgroup,
     parent: *mut Cgroup,
     storage: *mut c_void,
     level: i32,
@@ -61,8 +63,11 @@ impl Kernel {
             return &raw mut **group;
         }
         let level = i32::from(!parent.is_null());
-        groups.push((kind, Box::new(Cgroup { parent, storage: ptr::null_mut(), level })));
-        let group = &raw mut *groups.last_mut().expect("just pushed").1;
+        let (dfl_cgrp, storage) = (ptr::null_mut(), ptr::null_mut());
+        groups.push((kind, Box::new(Cgroup { dfl_cgrp, parent, storage, level })));
+        let made = &mut groups.last_mut().expect("just pushed").1;
+        let group = &raw mut **made;
+        made.dfl_cgrp = group;
         let mut args = InitArgs { weight: if kind == ROOT { WEIGHT_DEFAULT } else { kind.0 } };
         let args = (&raw mut args).cast();
         self.op(0, |ops| (ops.cgroup_init)(group.cast(), args));

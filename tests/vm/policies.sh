@@ -1,0 +1,82 @@
+#!/usr/bin/env bash
+# The knobs, the table of workloads and auto, changed while tasks run: what they say is
+# where the tasks are.
+# vm: --cpus 4
+. "$(dirname "$0")/lib.bash"
+
+# Which CPUs are used (above 3 %) in the JSON of a load.
+used() {
+	local cpu=0 pct list=''
+	for pct in $(json_list non_idle_pct <"$1"); do
+		[ "${pct%.*}" -lt 3 ] || list="$list$cpu"
+		cpu=$((cpu + 1))
+	done
+	echo "$list"
+}
+
+# Under hogs in cgroup $1 (their number: $2) the CPUs $3 are used, and no others.
+hogs_use() {
+	(echo 0 >"/sys/fs/cgroup/$1/cgroup.procs" &&
+		exec powerpack-load hogs --seconds 2 --count "$2") >/tmp/hogs.json
+	[ "$(used /tmp/hogs.json)" = "$3" ] || fail "hogs in '$1' use CPUs $(used /tmp/hogs.json), not $3: $(cat /tmp/hogs.json)"
+}
+
+mkdir -p /tmp/etc /sys/fs/cgroup/job.slice/backup.service
+config=/tmp/etc/config.toml
+echo 'mode = "packing"' >$config
+start --config $config
+
+echo "a ceiling, live and back"
+scx_powerpack mode packing --max-cores 2 >/dev/null
+hogs_use . 6 01
+scx_powerpack mode spread >/dev/null
+hogs_use . 6 01
+scx_powerpack mode --max-cores all >/dev/null
+hogs_use . 6 0123
+refused 'max-cores 5 is out of range' scx_powerpack mode packing --max-cores 5
+[ "$(scx_powerpack mode)" = spread ] || fail "a refused request changed the mode"
+
+echo "efficient workloads stay on the efficient cores, while others do not"
+printf 'mode = "packing"\n[workloads]\nefficient = ["backup.service"]\n' >$config
+[[ $(scx_powerpack reload) == packing* ]] || fail "reload says no mode"
+hogs_use job.slice/backup.service 4 0
+hogs_use job.slice 6 0123
+status_says '1 cgroups treated' || fail "status does not tell of the table"
+
+echo "a cgroup that comes later is treated too"
+mkdir -p /sys/fs/cgroup/later.slice/backup.service
+sleep 3
+hogs_use later.slice/backup.service 4 0
+
+echo "a mistake in the file changes nothing"
+printf 'mode = "spread"\n[workloads]\nefficent = []\n' >$config
+refused 'line 3: unknown field' scx_powerpack reload
+[ "$(scx_powerpack mode)" = packing ] || fail "a bad file changed the mode"
+hogs_use job.slice/backup.service 4 0
+
+echo "an empty table lets go"
+echo 'mode = "spread"' >$config
+scx_powerpack reload >/dev/null
+hogs_use job.slice/backup.service 4 0123
+
+echo "small tasks are packed, large ones use other CPUs at once"
+scx_powerpack mode packing --pack small >/dev/null
+status_says 'small tasks packed' || fail "status does not tell what is packed"
+# All packed they would share two CPUs.
+powerpack-load periodic --seconds 4 0.3/20*8 12/20*2 >/tmp/small.json
+[ "$(used /tmp/small.json | wc -m)" -ge 4 ] || fail "large tasks are packed: $(cat /tmp/small.json)"
+
+echo "auto chooses, and says why"
+[[ $(scx_powerpack mode auto) == packing* ]] || fail "auto does not pack an idle machine"
+[[ $(scx_powerpack mode) == *'auto: '* ]] || fail "the reason is not told"
+powerpack-load hogs --seconds 18 --count 8 >/dev/null &
+load=$!
+for i in $(seq 16); do
+	sleep 1
+	[[ $(scx_powerpack mode) != spread* ]] || break
+done
+[[ $(scx_powerpack mode) == 'spread (auto: busy'* ]] || fail "auto packs hogs after $i s: $(scx_powerpack mode)"
+wait $load
+scx_powerpack mode packing >/dev/null
+[ "$(scx_powerpack mode)" = packing ] || fail "auto cannot be left"
+stop
