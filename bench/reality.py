@@ -17,7 +17,7 @@ def number(value):
     return f"{value:g}"
 
 
-def command(machine, workload, seconds):
+def command(machine, workload, seconds, settle=0):
     spec = tomllib.loads((WORKLOADS / f"{workload}.toml").read_text())
     tasks = []
     for task in spec["task"]:
@@ -27,7 +27,8 @@ def command(machine, workload, seconds):
         tasks.append(f"{run}*{count}" if count > 1 else run)
     stagger = "--stagger " if spec.get("stagger") else ""
     name = f"{machine}:{workload}:{seconds}"
-    return f"{name} periodic --seconds {seconds} {stagger}{' '.join(tasks)}"
+    settled = f"--settle {settle} " if settle else ""
+    return f"{name} periodic --seconds {int(seconds) + settle} {settled}{stagger}{' '.join(tasks)}"
 
 
 def toml_run(line):

@@ -15,11 +15,11 @@ mod table;
 use std::io::IsTerminal;
 use std::process::ExitCode;
 
-use anyhow::{Error, Result};
+use anyhow::{Error, Result, ensure};
 use clap::{Parser, Subcommand};
 use serde::Serialize;
 
-use periodic::TaskSpec;
+use periodic::{Course, TaskSpec};
 use table::Table;
 
 /// Eight threads that run 28.0 % of one CPU; with their wake-ups, 28.4 %.
@@ -48,6 +48,9 @@ enum Load {
     Periodic {
         #[arg(long, default_value_t = 10.0)]
         seconds: f64,
+        /// Measure only after so many of them, when the scheduler knows the load
+        #[arg(long, default_value_t = 0.0)]
+        settle: f64,
         /// Start the threads evenly apart in their periods rather than together
         #[arg(long)]
         stagger: bool,
@@ -134,11 +137,16 @@ fn main() -> ExitCode {
 
 fn run(load: Load, json: bool) -> Result<String> {
     let preset = |seconds, tasks: &str, stagger| -> Result<String> {
-        show(&periodic::run(&specs(tasks)?, seconds, stagger)?, json)
+        let course = Course { seconds, stagger, settle: 0.0 };
+        show(&periodic::run(&specs(tasks)?, course)?, json)
     };
     match load {
-        Load::Periodic { seconds, stagger, tasks } => {
-            show(&periodic::run(&tasks, seconds, stagger)?, json)
+        Load::Periodic { seconds, settle, stagger, tasks } => {
+            ensure!(
+                (0.0..seconds).contains(&settle),
+                "--settle is 0 or more, and less than --seconds"
+            );
+            show(&periodic::run(&tasks, Course { seconds, settle, stagger })?, json)
         }
         Load::Light { seconds } => preset(seconds, LIGHT, false),
         Load::Tiny { seconds } => preset(seconds, TINY, true),

@@ -82,6 +82,9 @@ pub struct Report {
     pub wake_latency: Summary,
     pub response: Summary,
     pub max_delay_us: f64,
+    /// In the time before the measurement: while everything is new.
+    pub settling_overruns: usize,
+    pub settling_max_us: f64,
     #[serde(flatten)]
     pub non_idle: Option<NonIdle>,
 }
@@ -91,21 +94,56 @@ struct Record {
     latency_ns: Vec<u64>,
     response_ns: Vec<u64>,
     overruns: usize,
+    settling_overruns: usize,
+    settling_max_ns: u64,
 }
 
 impl Record {
+    /// Room for `len` activations.
+    fn of(len: usize) -> Self {
+        Record { latency_ns: touched(len), response_ns: touched(len), ..Record::default() }
+    }
+
+    /// An activation that began `latency_ns` late and ended after `response_ns`.
+    fn note(&mut self, latency_ns: u64, response_ns: u64, period_ns: u64, settled: bool) {
+        let late = usize::from(response_ns > period_ns);
+        if settled {
+            self.latency_ns.push(latency_ns);
+            self.response_ns.push(response_ns);
+            self.overruns += late;
+        } else {
+            self.settling_overruns += late;
+            self.settling_max_ns = self.settling_max_ns.max(response_ns);
+        }
+    }
+
     fn merge(&mut self, other: Record) {
         self.latency_ns.extend(other.latency_ns);
         self.response_ns.extend(other.response_ns);
         self.overruns += other.overruns;
+        self.settling_overruns += other.settling_overruns;
+        self.settling_max_ns = self.settling_max_ns.max(other.settling_max_ns);
     }
 }
 
-/// Runs the threads for `seconds`; with `stagger` each begins a little later in
-/// its period than the one before, else all begin at the same instant.
-pub fn run(specs: &[TaskSpec], seconds: f64, stagger: bool) -> Result<Report> {
+/// How a load is run.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Course {
+    /// So long in all (s).
+    pub seconds: f64,
+    /// Of which the first so many are not measured (s).
+    pub settle: f64,
+    /// Each thread begins a little later in its period than the one before, else all at
+    /// the same instant.
+    pub stagger: bool,
+}
+
+/// Runs the threads.
+pub fn run(specs: &[TaskSpec], course: Course) -> Result<Report> {
+    let Course { seconds, settle, stagger } = course;
     let start = clock::now_ns() + START_DELAY_NS;
     let end = start + (seconds * NS_PER_S) as u64;
+    let settled = start + (settle * NS_PER_S) as u64;
     let threads: Vec<Vec<_>> = specs
         .iter()
         .map(|spec| {
@@ -114,12 +152,12 @@ pub fn run(specs: &[TaskSpec], seconds: f64, stagger: bool) -> Result<Report> {
                     let phase =
                         if stagger { spec.period_ns * i as u64 / spec.count as u64 } else { 0 };
                     let (run_ns, period_ns) = (spec.run_ns, spec.period_ns);
-                    thread::spawn(move || activate(run_ns, period_ns, start + phase, end))
+                    thread::spawn(move || activate(run_ns, period_ns, start + phase, settled, end))
                 })
                 .collect()
         })
         .collect();
-    clock::sleep_until(start - METER_LEAD_NS);
+    clock::sleep_until(settled - METER_LEAD_NS);
     let meter = Meter::start()?;
     clock::sleep_until(end);
     let non_idle = meter.stop()?;
@@ -131,7 +169,7 @@ pub fn run(specs: &[TaskSpec], seconds: f64, stagger: bool) -> Result<Report> {
         }
         records.push((spec, record));
     }
-    Ok(report(records, seconds, non_idle))
+    Ok(report(records, seconds - settle, non_idle))
 }
 
 /// Room for `len` numbers whose page faults are over.
@@ -141,21 +179,16 @@ fn touched(len: usize) -> Vec<u64> {
     numbers
 }
 
-/// One thread: wake at `next`, burn, note, until `end`.
-fn activate(run_ns: u64, period_ns: u64, mut next: u64, end: u64) -> Record {
-    let activations = ((end - next) / period_ns + 1) as usize;
-    let mut record =
-        Record { latency_ns: touched(activations), response_ns: touched(activations), overruns: 0 };
+/// One thread: wake at `next`, burn, note, until `end`; from `settled` on it counts.
+fn activate(run_ns: u64, period_ns: u64, mut next: u64, settled: u64, end: u64) -> Record {
+    let mut record = Record::of(((end - next) / period_ns + 1) as usize);
     clock::exact_timers();
     while next < end {
         clock::sleep_until(next);
-        record.latency_ns.push(clock::now_ns() - next);
+        let latency = clock::now_ns() - next;
         clock::burn(run_ns);
         let response = clock::now_ns() - next;
-        record.response_ns.push(response);
-        if response > period_ns {
-            record.overruns += 1;
-        }
+        record.note(latency, response, period_ns, next >= settled);
         // What was missed is skipped, as a player drops frames.
         next += period_ns * (response / period_ns + 1);
     }
@@ -185,6 +218,8 @@ fn report(records: Vec<(&TaskSpec, Record)>, seconds: f64, non_idle: Option<NonI
         wake_latency: summarize(all.latency_ns),
         response: summarize(all.response_ns),
         max_delay_us: tasks.iter().map(|task| task.max_delay_us).fold(0.0, f64::max),
+        settling_overruns: all.settling_overruns,
+        settling_max_us: all.settling_max_ns as f64 / 1e3,
         non_idle,
         tasks,
     }
@@ -207,7 +242,7 @@ mod tests {
     #[test]
     fn all_activations_happen() {
         let begin = clock::now_ns() + 10_000_000;
-        let record = activate(100_000, 10_000_000, begin, begin + 200_000_000);
+        let record = activate(100_000, 10_000_000, begin, begin, begin + 200_000_000);
         assert!(record.latency_ns.len() + record.overruns >= 20, "{}", record.latency_ns.len());
         assert!(record.response_ns.iter().all(|&ns| ns >= 100_000));
     }
