@@ -23,6 +23,7 @@ struct View<'a> {
     near: &'a Set,
     nr_words: u32,
     threads: u32,
+    whole_only: u32,
 }
 
 /// `struct pp_need`.
@@ -370,10 +371,13 @@ fn a_whole_idle_core_comes_before_a_sibling() {
         near: &range(0, 4),
         nr_words: 1,
         threads: 2,
+        whole_only: 0,
     };
     let pick = |prev| native_pick_idle(&spread, &view, prev);
     assert_eq!(pick(1), 4, "although rank 1 is idle and was used before");
     assert_eq!(pick(5), 5);
+    let halves = View { idle: &bits(&[1, 3]), whole_only: 1, ..view };
+    assert_eq!(native_pick_idle(&spread, &halves, 1), -1, "rather none than half a core");
 }
 
 proptest! {
@@ -434,7 +438,7 @@ proptest! {
         let among = range(0, nr);
         let view = View {
             idle: &idle, siblings: &siblings, allowed: &allowed, among: &among, near: &near,
-            nr_words: WORDS as u32, threads: 2,
+            nr_words: WORDS as u32, threads: 2, whole_only: 0,
         };
         let rank = native_pick_idle(&policy, &view, prev);
         let fits = |r: i32| has(&idle, r) && has(&allowed, r);

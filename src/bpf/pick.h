@@ -28,7 +28,8 @@ struct pp_view {
 	const u64 *among;    /* where it is looked for: active or surplus CPUs */
 	const u64 *near;     /* share a last-level cache with the previous CPU */
 	u32 nr_words;
-	u32 threads; /* the most SMT siblings that a core has; 1: no SMT */
+	u32 threads;	/* the most SMT siblings that a core has; 1: no SMT */
+	u32 whole_only; /* rather none than the sibling of a busy CPU */
 };
 
 /* Those of @idle whose whole core is idle. The ranks of a core are neighbours;
@@ -89,7 +90,7 @@ static inline s32 pp_pick_idle(const struct pp_policy *policy, const struct pp_v
 
 	do {
 		rank = pp_nearest(view, whole_cores, prev);
-	} while (rank < 0 && whole_cores--);
+	} while (rank < 0 && whole_cores-- && !view->whole_only);
 	return rank;
 }
 

@@ -44,8 +44,10 @@ static __always_inline void go_direct(s32 cpu)
 	state->direct_streak++;
 }
 
-/* An idle CPU of @scope for the task, claimed; -1 if there is none. */
-verified_once s32 claim_in(u32 scope, const struct pp_task *task __arg_nonnull, s32 prev_cpu)
+/* An idle CPU of @scope for the task, claimed; -1 if there is none. Of a @whole idle core
+ * or, if that may be less, preferably. */
+verified_once s32 claim_where(u32 scope, bool whole, const struct pp_task *task __arg_nonnull,
+			      s32 prev_cpu)
 {
 	struct pp_view view = {
 		.idle = idle_ranks,
@@ -55,20 +57,38 @@ verified_once s32 claim_in(u32 scope, const struct pp_task *task __arg_nonnull, 
 		.near = (const u64 *)llc_ranks[llc_queue(prev_cpu) % PP_MAX_LLCS],
 		.nr_words = nr_words,
 		.threads = threads_per_core,
+		.whole_only = whole,
 	};
 	s32 rank = pp_pick_idle(policy_now(), &view, rank_of(prev_cpu));
 
 	return rank >= 0 && claim_rank(rank) ? cpu_at(rank) : -1;
 }
 
-/* The same, or any usable one if the task may overflow. */
+static __always_inline s32 claim_in(u32 scope, const struct pp_task *task, s32 prev_cpu)
+{
+	return claim_where(scope, false, task, prev_cpu);
+}
+
+/* For a task that needs a large core but may overflow: one of those, a whole small one
+ * rather than half a large one, then whatever there is. */
+verified_once s32 claim_large(u32 scope, const struct pp_task *task __arg_nonnull, s32 prev_cpu)
+{
+	s32 cpu = claim_where(scope, true, task, prev_cpu);
+
+	if (cpu < 0)
+		cpu = claim_where(PP_SCOPE_USABLE, true, task, prev_cpu);
+	if (cpu < 0 && threads_per_core > 1)
+		cpu = claim_where(scope, false, task, prev_cpu);
+	if (cpu < 0 && threads_per_core > 1)
+		cpu = claim_where(PP_SCOPE_USABLE, false, task, prev_cpu);
+	return cpu;
+}
+
 static __always_inline s32 claim_for(u32 scope, const struct pp_task *task, s32 prev_cpu)
 {
-	s32 cpu = claim_in(scope, task, prev_cpu);
-
-	if (cpu < 0 && nr_kinds > 1 && pp_may_overflow(scope))
-		cpu = claim_in(PP_SCOPE_USABLE, task, prev_cpu);
-	return cpu;
+	if (nr_kinds > 1 && pp_may_overflow(scope))
+		return claim_large(scope, task, prev_cpu);
+	return claim_in(scope, task, prev_cpu);
 }
 
 /* The idle CPU nearest to the active set for the task (NULL: for any), or one @beyond

@@ -68,13 +68,15 @@ static __always_inline bool in_scope(u32 scope, s32 cpu)
 	return test_rank(ranks_of_scope(scope), rank_of(cpu));
 }
 
-/* Whether a CPU that @task is for is idle. */
+/* Whether a whole core that @task is for is idle. */
 verified_once bool has_idle_in(const struct pp_task *task __arg_nonnull, u32 scope)
 {
 	const u64 *ranks = ranks_of_scope(scope);
 
 	for (u32 word = 0; word < nr_words && word < PP_RANK_WORDS; word++) {
-		if (idle_ranks[word] & ranks[word] & task->allowed[word])
+		u64 idle = pp_whole_cores(idle_ranks[word], siblings[word], threads_per_core);
+
+		if (idle & ranks[word] & task->allowed[word])
 			return true;
 	}
 	return false;

@@ -95,6 +95,64 @@ mod tests {
         }
     }
 
+    fn run(machine: &str, workload: &Workload, system: &str) -> Outcome {
+        let machine = Machine::find(machine).unwrap();
+        let system = system.parse::<Named>().unwrap().on(&machine).unwrap();
+        powerpack_sim::run(&Setup::new(&machine, workload, 5.0, 1), &system).unwrap().0
+    }
+
+    #[test]
+    fn a_task_too_large_for_a_small_core_moves_to_a_large_one() {
+        let task = Workload::find("4/10").unwrap();
+        let before = run("chromebook2", &task, "3.9").overruns;
+        let packing = run("chromebook2", &task, "packing").overruns;
+        assert!(before > 100 && packing < 10, "{packing}, and {before} where it stays");
+    }
+
+    #[test]
+    fn a_small_core_is_better_than_half_a_large_one() {
+        let hogs = Workload::find("native8").unwrap();
+        // Four large cores, and four of 560 to 1024: 6.2; eight threads of four cores: 5.0.
+        assert!(run("hybrid-laptop", &hogs, "packing").throughput > 6.0);
+    }
+
+    #[test]
+    fn the_table_of_workloads_decides_in_every_mode() {
+        let hogs = |treatment| {
+            let text = format!(
+                "name='x'\nabout=''\n[[task]]\nhog=true\ncount=3\nworkload='{treatment}'\n"
+            );
+            Workload::parse(&text).unwrap()
+        };
+        for system in ["packing", "balance", "spread"] {
+            let efficient = run("vm8", &hogs("efficient"), system);
+            // A quarter of eight.
+            assert!(efficient.non_idle_pct[2..].iter().all(|&pct| pct < 2.0), "{efficient:?}");
+            let spread = run("vm8", &hogs("spread"), system);
+            assert!(spread.throughput > 2.9, "{spread:?}");
+        }
+    }
+
+    #[test]
+    fn balance_uses_one_llc_while_that_is_enough_and_all_of_it() {
+        let load = Workload::find("stairs-20").unwrap();
+        let balance = run("dual-quad", &load, "balance").non_idle_pct;
+        assert!(balance[..4].iter().all(|&pct| pct > 10.0), "{balance:?}");
+        assert!(balance[4..].iter().sum::<f64>() < 5.0, "{balance:?}");
+    }
+
+    #[test]
+    fn large_tasks_are_not_packed_if_only_small_ones_are_to_be() {
+        let text = "name='x'\nabout=''\nstagger=true\n[[task]]\nperiodic={run_ms=5,period_ms=20}\n\
+                    count=2\n[[task]]\nperiodic={run_ms=0.2,period_ms=20}\ncount=10\n";
+        let load = Workload::parse(text).unwrap();
+        let used = |system| {
+            run("vm8", &load, system).non_idle_pct.iter().filter(|&&pct| pct > 5.0).count()
+        };
+        // The large ones take turns.
+        assert_eq!((used("packing"), used("packing:small")), (1, 2));
+    }
+
     #[test]
     fn a_trace_is_json_and_the_same_each_time() {
         let (machine, workload) =
