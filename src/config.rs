@@ -53,10 +53,10 @@ mod tests {
     use crate::policy::{MaxCores, Mode, Pack};
 
     #[test]
-    fn the_example_of_the_man_page_is_read() {
-        let text = include_str!("../packaging/config.example.toml");
+    fn the_file_that_is_installed_is_read() {
+        let text = include_str!("../packaging/config.toml");
         let config = Config::parse(text).unwrap();
-        assert_eq!(config.mode, Some(Choice::Auto));
+        assert_eq!(config.mode, Some(Choice::Fixed(Mode::Packing)));
         // All that is commented out there is right too.
         let text: String = text
             .lines()
