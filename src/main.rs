@@ -9,6 +9,7 @@ mod config;
 mod control;
 mod efficiency;
 mod host;
+mod mode;
 mod policy;
 #[cfg(test)]
 mod pure;

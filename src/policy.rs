@@ -1,16 +1,16 @@
 //! Modes and policies: their names, their ranges, and the bytes that the BPF
 //! side reads.
 
-use std::fmt;
 use std::ops::RangeInclusive;
 use std::str::FromStr;
 use std::time::Duration;
 
-use anyhow::{Result, anyhow, bail, ensure};
+use anyhow::{Result, bail, ensure};
 use clap::ValueEnum;
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
 use crate::bpf::intf;
+pub use crate::mode::{Choice, Mode};
 use crate::topology::Ranks;
 
 /// How long a task may wait for an active CPU before it spills: a tick at
@@ -29,103 +29,6 @@ const FILL_PCT_RANGE: RangeInclusive<u32> = 10..=100;
 const BUDGET_MS_RANGE: RangeInclusive<u32> = 1..=100;
 /// A fifth of the fastest CPU, as in "packing small tasks" (2013).
 const SMALL_UTIL: u32 = 205;
-
-/// What the user chooses.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Mode {
-    /// The idlest CPU: idle cores before SMT siblings, near in cache.
-    Spread,
-    /// Whole LLCs, the fewest whose capacity carries the load, spread inside them.
-    Balance,
-    /// The fewest CPUs whose capacity carries the load.
-    Packing,
-}
-
-impl Mode {
-    /// All of them, in the order in which messages list them.
-    pub const ALL: [Mode; 3] = [Mode::Spread, Mode::Balance, Mode::Packing];
-
-    /// The mode's name, the same everywhere.
-    pub fn name(self) -> &'static str {
-        match self {
-            Mode::Spread => "spread",
-            Mode::Balance => "balance",
-            Mode::Packing => "packing",
-        }
-    }
-
-    fn to_bpf(self) -> intf::pp_mode {
-        match self {
-            Mode::Spread => intf::pp_mode_PP_MODE_SPREAD,
-            Mode::Balance => intf::pp_mode_PP_MODE_BALANCE,
-            Mode::Packing => intf::pp_mode_PP_MODE_PACKING,
-        }
-    }
-}
-
-impl fmt::Display for Mode {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.name())
-    }
-}
-
-impl FromStr for Mode {
-    type Err = anyhow::Error;
-
-    /// Fails with a sentence that lists the modes.
-    fn from_str(text: &str) -> Result<Self> {
-        match Mode::ALL.into_iter().find(|mode| mode.name() == text) {
-            Some(mode) => Ok(mode),
-            None => bail!(
-                "unknown mode '{text}': choose one of {}",
-                Mode::ALL.map(Mode::name).join(", ")
-            ),
-        }
-    }
-}
-
-/// A mode, or that the agent is to choose one.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Choice {
-    /// By power profile, power source and load: see auto.rs.
-    Auto,
-    Fixed(Mode),
-}
-
-const AUTO: &str = "auto";
-
-impl fmt::Display for Choice {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Choice::Auto => f.write_str(AUTO),
-            Choice::Fixed(mode) => mode.fmt(f),
-        }
-    }
-}
-
-impl FromStr for Choice {
-    type Err = anyhow::Error;
-
-    /// Fails with a sentence that lists what there is.
-    fn from_str(text: &str) -> Result<Self> {
-        if text == AUTO {
-            return Ok(Choice::Auto);
-        }
-        text.parse().map(Choice::Fixed).map_err(|err| anyhow!("{err}, or {AUTO}"))
-    }
-}
-
-impl Serialize for Choice {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_str(self)
-    }
-}
-
-impl<'de> Deserialize<'de> for Choice {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        String::deserialize(deserializer)?.parse().map_err(de::Error::custom)
-    }
-}
 
 /// Which tasks packing packs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
@@ -336,15 +239,6 @@ impl<'de> Deserialize<'de> for MaxCores {
 mod tests {
     use super::*;
     use crate::topology::tests::flat;
-
-    #[test]
-    fn modes_parse_by_the_name_they_print() {
-        for mode in Mode::ALL {
-            assert_eq!(mode.name().parse::<Mode>().unwrap(), mode);
-        }
-        let err = "turbo".parse::<Mode>().unwrap_err().to_string();
-        assert!(err.contains("spread, balance, packing"), "{err}");
-    }
 
     fn given(max_cores: usize) -> PolicyArgs {
         PolicyArgs { max_cores: Some(MaxCores::Cores(max_cores)), ..PolicyArgs::default() }

@@ -1,0 +1,82 @@
+//! Tests of src/bpf/pick.h.
+
+use super::*;
+
+#[test]
+fn a_whole_idle_core_comes_before_a_sibling() {
+    let spread = pp_policy { idle_core_first: 1, ..packing(8) };
+    let view = View {
+        idle: &bits(&[1, 4, 5]),
+        siblings: &bits(&[0, 2, 4, 6]),
+        allowed: &EVERYWHERE,
+        among: &range(0, 8),
+        near: &range(0, 4),
+        nr_words: 1,
+        threads: 2,
+        whole_only: 0,
+    };
+    let pick = |prev| native_pick_idle(&spread, &view, prev);
+    assert_eq!(pick(1), 4, "although rank 1 is idle and was used before");
+    assert_eq!(pick(5), 5);
+    let halves = View { idle: &bits(&[1, 3]), whole_only: 1, ..view };
+    assert_eq!(native_pick_idle(&spread, &halves, 1), -1, "rather none than half a core");
+}
+
+proptest! {
+    #[test]
+    fn a_decision_stays_in_the_affinity_mask_and_the_active_set(
+        idle: Set, allowed: Set, prev in 0..512u32,
+        from in 0..512u32, len in 1..64u32, nr in 1..=512u32, core_first: bool,
+    ) {
+        let policy = pp_policy { idle_core_first: core_first.into(), ..packing(512) };
+        // Cores of two: a rank and the one whose number differs in bit 0.
+        let siblings = [0x5555_5555_5555_5555; WORDS];
+        let core = |r: i32| has(&idle, r) && has(&idle, r ^ 1);
+        let near = range(from, (from + len).min(512));
+        let among = range(0, nr);
+        let view = View {
+            idle: &idle, siblings: &siblings, allowed: &allowed, among: &among, near: &near,
+            nr_words: WORDS as u32, threads: 2, whole_only: 0,
+        };
+        let rank = native_pick_idle(&policy, &view, prev);
+        let fits = |r: i32| has(&idle, r) && has(&allowed, r);
+        if rank >= 0 {
+            prop_assert!(rank < nr as i32 && fits(rank));
+            let cores = core_first && (0..nr as i32).any(|r| fits(r) && core(r));
+            let best = |r: i32| fits(r) && (!cores || core(r));
+            prop_assert!(best(rank), "a wholly idle core was overlooked");
+            prop_assert!(rank == prev as i32 || prev >= nr || !best(prev as i32));
+            let nearer = (0..nr as i32).any(|r| best(r) && has(&near, r));
+            prop_assert!(rank == prev as i32 || !nearer || has(&near, rank));
+        } else {
+            prop_assert!((0..nr as i32).all(|r| !fits(r)), "an idle CPU was overlooked");
+        }
+        let surplus = native_pick_surplus(&View { among: &range(nr, 400), ..view });
+        let whole = (nr as i32..400).find(|&r| fits(r) && core(r));
+        let first = whole.or_else(|| (nr as i32..400).find(|&r| fits(r)));
+        prop_assert_eq!(surplus, first.unwrap_or(-1));
+    }
+
+    #[test]
+    fn a_core_is_idle_when_all_its_threads_are(
+        sizes in prop::collection::vec(1..=8u32, 1..64), idle: u64,
+    ) {
+        let mut expected = 0;
+        let (mut siblings, mut begin) = (0, 0);
+        for size in sizes.into_iter().filter(|&size| size > 0) {
+            let end = (begin + size).min(64);
+            let core = range(begin, end)[0];
+            siblings |= if end > begin { core & !(1 << (end - 1)) } else { 0 };
+            expected |= if idle & core == core { core } else { 0 };
+            begin = end;
+        }
+        let used = range(0, begin)[0];
+        prop_assert_eq!(native_whole_cores(idle & used, siblings, 8), expected);
+    }
+
+    #[test]
+    fn a_range_is_the_ranks_in_it(from in 0..520u32, to in 0..520u32) {
+        let set = range(from, to);
+        prop_assert!((0..512).all(|r| has(&set, r) == (r as u32 >= from && (r as u32) < to)));
+    }
+}
