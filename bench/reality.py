@@ -31,8 +31,7 @@ def command(machine, workload, seconds, settle=0):
     return f"{name} periodic --seconds {int(seconds) + settle} {settled}{stagger}{' '.join(tasks)}"
 
 
-def toml_run(line):
-    run = json.loads(line)
+def toml_run(run):
     machine, workload, seconds = run["name"].split(":")
     result = run["result"]
     cpus = ", ".join(f"{pct:.2f}" for pct in result["non_idle_pct"])
@@ -58,8 +57,9 @@ def main():
     print("# Measured by scripts/measure-reality: Linux 7.2 in QEMU, virtual time.")
     for path in rest:
         for line in Path(path).read_text().splitlines():
-            if '"name":"kernel"' not in line:
-                print(toml_run(line))
+            run = json.loads(line)
+            if run["name"] != "kernel" and "result" in run:
+                print(toml_run(run))
 
 
 if __name__ == "__main__":

@@ -157,6 +157,7 @@ impl Ranks {
         let online = self.cpus.iter().filter(|cpu| cpu.online);
         let mut capacities: Vec<usize> = online.map(|cpu| cpu.capacity).collect();
         capacities.sort_unstable();
+        capacities.dedup();
         let most = intf::pp_limits_PP_MAX_KINDS as usize - 1;
         self.cpus.iter().map(|cpu| kind_of(cpu.capacity, &capacities).min(most)).collect()
     }
@@ -193,29 +194,40 @@ impl Ranks {
 fn order(cpus: &mut [RankedCpu], energy_of_cpu: &BTreeMap<usize, u64>) {
     let mut capacities: Vec<usize> = cpus.iter().map(|cpu| cpu.capacity).collect();
     capacities.sort_unstable();
-    let kind = |cpu: &RankedCpu| kind_of(cpu.capacity, &capacities);
+    capacities.dedup();
+    let kinds: BTreeMap<usize, usize> =
+        cpus.iter().map(|cpu| (cpu.cpu, kind_of(cpu.capacity, &capacities))).collect();
+    let kind = |cpu: &RankedCpu| kinds[&cpu.cpu];
     // The energy model is of use only if it knows all.
     let known = cpus.iter().all(|cpu| energy_of_cpu.contains_key(&cpu.cpu));
-    let energy = |of: &RankedCpu| {
-        let same = cpus.iter().filter(|cpu| known && kind(cpu) == kind(of));
-        same.map(|cpu| energy_of_cpu[&cpu.cpu]).max().unwrap_or(0)
-    };
-    let keys: BTreeMap<usize, _> = cpus
-        .iter()
-        .map(|of| {
-            let best = |same: &dyn Fn(&RankedCpu) -> bool| {
-                let same = cpus.iter().filter(|cpu| kind(cpu) == kind(of) && same(cpu));
-                Reverse(same.map(|cpu| cpu.capacity).max())
-            };
-            let node = best(&|cpu| cpu.node == of.node);
-            let package = best(&|cpu| cpu.package == of.package);
-            let llc = best(&|cpu| cpu.llc == of.llc);
-            let core = best(&|cpu| (cpu.package, cpu.core) == (of.package, of.core));
-            let places = (node, of.node, package, of.package, llc, of.llc, core, of.core);
-            (of.cpu, (energy(of), kind(of), places, of.cpu))
-        })
-        .collect();
-    cpus.sort_by(|a, b| keys[&a.cpu].cmp(&keys[&b.cpu]));
+    let energy = |cpu: &RankedCpu| if known { energy_of_cpu[&cpu.cpu] } else { 0 };
+    let energies = most_by(cpus, kind, energy);
+    let nodes = most_by(cpus, |cpu| (kind(cpu), cpu.node), |cpu| cpu.capacity);
+    let packages = most_by(cpus, |cpu| (kind(cpu), cpu.package), |cpu| cpu.capacity);
+    let llcs = most_by(cpus, |cpu| (kind(cpu), cpu.llc), |cpu| cpu.capacity);
+    let cores = most_by(cpus, |cpu| (cpu.package, cpu.core), |cpu| cpu.capacity);
+    cpus.sort_by_key(|cpu| {
+        let kind = kind(cpu);
+        let node = (Reverse(nodes[&(kind, cpu.node)]), cpu.node);
+        let package = (Reverse(packages[&(kind, cpu.package)]), cpu.package);
+        let llc = (Reverse(llcs[&(kind, cpu.llc)]), cpu.llc);
+        let core = (Reverse(cores[&(cpu.package, cpu.core)]), cpu.core);
+        (energies[&kind], kind, node, package, llc, core, cpu.cpu)
+    });
+}
+
+/// The largest `value` of each group of CPUs.
+fn most_by<K: Ord, V: Ord + Copy>(
+    cpus: &[RankedCpu],
+    group: impl Fn(&RankedCpu) -> K,
+    value: impl Fn(&RankedCpu) -> V,
+) -> BTreeMap<K, V> {
+    let mut most = BTreeMap::new();
+    for cpu in cpus {
+        let best = most.entry(group(cpu)).or_insert(value(cpu));
+        *best = value(cpu).max(*best);
+    }
+    most
 }
 
 /// Which kind of core a capacity belongs to, smallest first. Kinds are a gap of

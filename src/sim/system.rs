@@ -103,6 +103,7 @@ pub fn rank(machine: &Machine) -> Result<Ranks> {
 /// The same as the simulator takes them.
 pub fn for_sim(ranks: &Ranks) -> Vec<powerpack_sim::RankedCpu> {
     let (next_is_sibling, kinds) = (ranks.next_is_sibling(), ranks.kinds());
+    let nr_efficient = ranks.nr_efficient();
     let cpus = ranks.cpus().iter().enumerate();
     cpus.map(|(rank, cpu)| powerpack_sim::RankedCpu {
         cpu: cpu.cpu as u32,
@@ -111,7 +112,7 @@ pub fn for_sim(ranks: &Ranks) -> Vec<powerpack_sim::RankedCpu> {
         online: cpu.online,
         next_is_sibling: next_is_sibling[rank],
         kind: kinds[rank] as u32,
-        efficient: rank < ranks.nr_efficient(),
+        efficient: rank < nr_efficient,
     })
     .collect()
 }

@@ -1,7 +1,7 @@
 //! Those that come with the simulator.
 
 /// By name.
-pub const SHIPPED: [(&str, &str); 30] = [
+pub const SHIPPED: [(&str, &str); 33] = [
     ("audio", include_str!("../../workloads/audio.toml")),
     ("build", include_str!("../../workloads/build.toml")),
     ("crowd", include_str!("../../workloads/crowd.toml")),
@@ -11,9 +11,12 @@ pub const SHIPPED: [(&str, &str); 30] = [
     ("ebizzy-2", include_str!("../../workloads/ebizzy-2.toml")),
     ("ebizzy-4", include_str!("../../workloads/ebizzy-4.toml")),
     ("ebizzy-8", include_str!("../../workloads/ebizzy-8.toml")),
+    ("herd-10", include_str!("../../workloads/herd-10.toml")),
     ("herd-20", include_str!("../../workloads/herd-20.toml")),
     ("herd-200", include_str!("../../workloads/herd-200.toml")),
     ("herd-40", include_str!("../../workloads/herd-40.toml")),
+    ("herd-5", include_str!("../../workloads/herd-5.toml")),
+    ("herd-80", include_str!("../../workloads/herd-80.toml")),
     ("light", include_str!("../../workloads/light.toml")),
     ("mixed", include_str!("../../workloads/mixed.toml")),
     ("native8", include_str!("../../workloads/native8.toml")),

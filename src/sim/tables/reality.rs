@@ -63,9 +63,10 @@ pub fn print() -> Result<()> {
     notes(&[
         "Fitted: how late a timer may be, to `light` in spread on vm4, to stairs-5 on vm8: the VM's \
          CPUs are emulated in turn.",
-        "In the stairs all tasks wake at once, and it depends on a few us which of two waits and \
-         which spills: single CPUs of two rows are off by 4 to 5 points. On the real kernel they \
-         differ by as much between two builds of the scheduler.",
+        "herd-N: all tasks wake at once. stairs-N: the same tasks, evenly apart in their period. \
+         There it depends on less than a timer's lateness whether one finds the last one's CPU \
+         idle: what is done is the same, and in packing by how many CPUs, but by which of them \
+         is not (spread, and the two rows of packing where CPUs share a load).",
     ]);
     Ok(())
 }
