@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""record-topology [ROOT]: this machine's CPUs, or those of a recorded tree, as text.
+"""record-topology.py [ROOT]: this machine's CPUs, or those of a recorded tree, as text.
 
 What scx_powerpack reads of a machine, as a fixture for tests/topologies/: lines PATH=VALUE for the
 whole machine, then a table with a row for each CPU, a column for each file below cpuN. Files that are
