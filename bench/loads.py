@@ -191,13 +191,15 @@ long the tasks take.
 
 ## Evacuation
 
-`--max-cores N`, from all cores to one.
+`--max-cores N`, from all cores to one. Below the load's own need (stairs-20: 1.6 CPUs,
+stairs-40: 3.2) work is lost, as there is no more time to be had.
 
 {evacuation}
 
 ## Cost by the number of CPUs
 
-Guest instructions, median.
+Guest instructions, median; a machine has five minutes of the host's time, and "-" is what it
+did not come to.
 
 {cost}
 
