@@ -105,6 +105,15 @@ impl<'a> Scheduler<'a> {
         Ok(())
     }
 
+    /// Has all tasks look up how their cgroup is treated, at their next tick or stop.
+    pub fn look_up_anew(&mut self) -> Result<()> {
+        let bss = self.skel.maps.bss_data.as_mut().context("no .bss")?;
+        // BPF counts here too; that it is another number is all that matters.
+        let next: u32 = load::<u32, u32>(&bss.cgroup_generation).wrapping_add(1);
+        store(&mut bss.cgroup_generation, next);
+        Ok(())
+    }
+
     /// Reads all CPUs and the active set.
     pub fn snapshot(&self, ranks: &Ranks) -> Result<Snapshot> {
         self.skel.progs.sample_now.test_run(ProgramInput::default()).context("cannot sample")?;

@@ -228,8 +228,10 @@ impl<'a> Session<'a> {
             self.treated += usize::from(treatment != Treatment::None);
             self.scheduler.classify(cgroup.id, treatment)?;
         }
-        info!("{} cgroups are treated as the table of workloads says", self.treated);
-        Ok(())
+        if self.treated != before {
+            info!("{} cgroups are treated as the table of workloads says", self.treated);
+        }
+        self.scheduler.look_up_anew()
     }
 
     fn status(&mut self) -> Result<Reply> {

@@ -98,6 +98,7 @@ void sim_classify(struct cgroup *cgrp, u32 workload)
 	struct pp_classify_args args = { .cgroup_id = (u64)cgrp, .workload = workload };
 
 	classify(&args);
+	cgroup_generation++;
 }
 
 void sim_sabotage(u32 how)

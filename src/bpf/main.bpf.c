@@ -344,7 +344,8 @@ int apply_policy(struct pp_apply_args *args)
 	return 0;
 }
 
-/* The user's table says something else of a cgroup. */
+/* What the user's table says of a cgroup. When all are told the agent bumps
+ * cgroup_generation. */
 SEC("syscall")
 int classify(struct pp_classify_args *args)
 {
@@ -353,14 +354,14 @@ int classify(struct pp_classify_args *args)
 
 	if (!cgrp)
 		return -ENOENT;
-	state = bpf_cgrp_storage_get(&cgroups, cgrp, NULL, BPF_LOCAL_STORAGE_GET_F_CREATE);
+	state = bpf_cgrp_storage_get(&cgroups, cgrp, NULL,
+				     args->workload ? BPF_LOCAL_STORAGE_GET_F_CREATE : 0);
 	if (state) {
 		state->weight = state->weight ?: PP_WEIGHT_DEFAULT;
 		state->workload = args->workload;
-		__sync_fetch_and_add(&cgroup_generation, 1);
 	}
 	bpf_cgroup_release(cgrp);
-	return state ? 0 : -ENOMEM;
+	return state || !args->workload ? 0 : -ENOMEM;
 }
 
 /* The present on the clock of every other time here, for who reads them. */

@@ -69,7 +69,8 @@ static s32 nr_waiting_efficient; /* those of them that are for efficient CPUs al
 
 /* Bumped when a cgroup's weight or workload changes, and when a CPU comes for the first
  * time: tasks look up anew what they know of these. */
-static u32 cgroup_generation, cpus_generation;
+u32 cgroup_generation; /* by the agent too, when it has told its table */
+static u32 cpus_generation;
 
 struct pp_task {
 	u64 vtime;		    /* on the scale of queue @queue */
