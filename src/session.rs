@@ -8,14 +8,13 @@ use crossbeam::channel::{Receiver, after, never};
 use log::{info, warn};
 
 use crate::auto::{self, Chooser, Evidence};
-use crate::bpf::intf;
 use crate::cli::Cli;
 use crate::config::Config;
 use crate::control::{Reply, Request};
 use crate::host;
 use crate::policy::{Choice, Mode, Policy, PolicyArgs};
-use crate::scheduler::Scheduler;
-use crate::stats::{Counters, StatusClock, Told};
+use crate::scheduler::{Scheduler, Snapshot};
+use crate::stats::{Counters, StatusClock, Told, util_now};
 use crate::topology::Ranks;
 use crate::workloads::{self, Table, Treatment};
 
@@ -47,7 +46,12 @@ impl Wish {
 
     /// The policy, checked against the machine. Fails with a sentence.
     pub fn policy(&self, ranks: &Ranks) -> Result<Policy> {
-        Policy::of(self.mode).with(self.mode, &self.args).checked(ranks)
+        // In auto a knob that another mode has waits for that mode.
+        let args = match self.choice {
+            Choice::Auto => self.args.for_mode(self.mode),
+            Choice::Fixed(_) => self.args.clone(),
+        };
+        Policy::of(self.mode).with(self.mode, &args).checked(ranks)
     }
 }
 
@@ -137,7 +141,7 @@ impl<'a> Session<'a> {
     /// Has `auto` choose; what cannot be done is said and tried again.
     fn choose(&mut self) {
         let load_pct = match self.scheduler.snapshot(&self.ranks) {
-            Ok(now) => load_pct(&now.cpus),
+            Ok(now) => load_pct(&now),
             Err(err) => return warn!("cannot tell the load: {err:#}"),
         };
         let (mode, reason) = self.chooser.choose(&Evidence::gather(load_pct));
@@ -265,9 +269,9 @@ impl<'a> Session<'a> {
 }
 
 /// Utilization of the online CPUs over their capacity (%).
-fn load_pct(cpus: &[intf::pp_cpu]) -> f64 {
-    let online = || cpus.iter().filter(|cpu| cpu.online != 0);
+fn load_pct(now: &Snapshot) -> f64 {
+    let online = || now.cpus.iter().filter(|cpu| cpu.online != 0);
     let capacity: u64 = online().map(|cpu| u64::from(cpu.capacity)).sum();
-    let util: u64 = online().map(|cpu| u64::from(cpu.util_fp >> 20)).sum();
-    if capacity == 0 { 0.0 } else { util as f64 / capacity as f64 * 100.0 }
+    let util: f64 = online().map(|cpu| util_now(cpu, now.now_ns)).sum();
+    if capacity == 0 { 0.0 } else { util / capacity as f64 * 100.0 }
 }

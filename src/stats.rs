@@ -184,7 +184,14 @@ impl StatusClock {
                     let (was, is) = (&self.last.cpus[cpu.cpu], &now.cpus[cpu.cpu]);
                     let busy =
                         busy_ns(is, now.now_ns).saturating_sub(busy_ns(was, self.last.now_ns));
-                    cpu_status(cpu.cpu, rank, is, now.active.nr, share_pct(busy, interval_ns))
+                    cpu_status(
+                        cpu.cpu,
+                        rank,
+                        is,
+                        now.now_ns,
+                        now.active.nr,
+                        share_pct(busy, interval_ns),
+                    )
                 })
                 .collect(),
             counters: Counters::of(&now),
@@ -209,10 +216,20 @@ fn busy_ns(cpu: &intf::pp_cpu, now_ns: u64) -> u64 {
     cpu.busy_ns + running
 }
 
+/// Utilization at `now_ns`, 0..=1024. What BPF keeps stands for the CPU's last change of
+/// task: an idle CPU has forgotten of it since (src/bpf/signal.h).
+pub fn util_now(cpu: &intf::pp_cpu, now_ns: u64) -> f64 {
+    const HALF_LIFE_NS: f64 = 32.0 * (1 << 20) as f64;
+    let kept = f64::from(cpu.util_fp) / f64::from(1 << 20);
+    let idle_ns = now_ns.saturating_sub(cpu.updated_ns) as f64;
+    if cpu.running_since_ns == 0 { kept * (-idle_ns / HALF_LIFE_NS).exp2() } else { kept }
+}
+
 fn cpu_status(
     cpu: usize,
     rank: usize,
     state: &intf::pp_cpu,
+    now_ns: u64,
     nr_active: u32,
     non_idle_pct: f64,
 ) -> CpuStatus {
@@ -222,7 +239,7 @@ fn cpu_status(
         active: rank < nr_active as usize,
         online: state.online != 0,
         capacity: state.capacity,
-        util: state.util_fp >> 20,
+        util: util_now(state, now_ns).round() as u32,
         non_idle_pct,
     }
 }
@@ -271,6 +288,18 @@ mod tests {
         let json = serde_json::to_value(Counters::of(&snapshot)).unwrap();
         let sum: u64 = json.as_object().unwrap().values().map(|v| v.as_u64().unwrap()).sum();
         assert_eq!(sum, (1 << intf::pp_event_PP_NR_EVENTS) - 1);
+    }
+
+    #[test]
+    fn an_idle_cpu_forgets() {
+        let mut cpu: intf::pp_cpu = unsafe { std::mem::zeroed() };
+        (cpu.util_fp, cpu.updated_ns) = (1000 << 20, 5);
+        let half_life = 32 << 20;
+        assert_eq!(util_now(&cpu, 5), 1000.0);
+        assert!((util_now(&cpu, 5 + half_life) - 500.0).abs() < 0.1);
+        assert!(util_now(&cpu, 5 + 40 * half_life) < 0.1);
+        cpu.running_since_ns = 5;
+        assert_eq!(util_now(&cpu, 5 + half_life), 1000.0, "it is told at its next tick");
     }
 
     #[test]

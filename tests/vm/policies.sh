@@ -78,6 +78,12 @@ for i in $(seq 16); do
 done
 [[ $(scx_powerpack mode) == 'spread (auto: busy'* ]] || fail "auto packs hogs after $i s: $(scx_powerpack mode)"
 wait $load
+sleep 1
+# Or auto would take an idle machine for a busy one.
+utils=$(scx_powerpack status --json | grep -o '"util":[0-9]*' | cut -d: -f2)
+[ "$(echo "$utils" | wc -l)" = 4 ] || fail "status tells no utilization"
+least=$(echo "$utils" | sort -n | head -n 1)
+[ "$least" -lt 300 ] || fail "no CPU of an idle machine is told to be idle: $utils"
 scx_powerpack mode packing >/dev/null
 [ "$(scx_powerpack mode)" = packing ] || fail "auto cannot be left"
 stop
