@@ -3,6 +3,7 @@
 //! hold for any input.
 
 mod pick;
+mod sizing;
 
 use proptest::prelude::*;
 
@@ -23,9 +24,21 @@ struct View<'a> {
     allowed: &'a Set,
     among: &'a Set,
     near: &'a Set,
+    node: Option<&'a Set>,
     nr_words: u32,
     threads: u32,
     whole_only: u32,
+}
+
+/// `struct pp_sizing`.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default)]
+struct Sizing {
+    demand: u64,
+    most: u64,
+    carried: u64,
+    needed: u32,
+    packed: u32,
 }
 
 /// `struct pp_need`.
@@ -59,19 +72,22 @@ unsafe extern "C" {
     safe fn native_slice_over(expected: u64, ran: u64, short_waits: i32) -> i32;
     safe fn native_effective_weight(weight: u32, cgroup: u32) -> u32;
     safe fn native_next_active(
-        nr: u32,
+        end: u32,
         needed: u32,
         ceiling: u32,
         now: u64,
         hold: u64,
         since: &mut u64,
     ) -> u32;
-    safe fn native_needed_with_spills(
+    safe fn native_hold_node(
+        begin: u32,
+        end: u32,
         needed: u32,
         ceiling: u32,
-        nr_active: u32,
-        spills: u32,
+        now: u64,
+        since: &mut u64,
     ) -> u32;
+    safe fn native_needed_with_spills(needed: u32, end: u32, ceiling: u32, spills: u32) -> u32;
     safe fn native_should_wait(policy: &pp_policy, task: &Wait) -> i32;
     safe fn native_is_overdue(
         policy: &pp_policy,
@@ -92,9 +108,10 @@ unsafe extern "C" {
         policy: &pp_policy,
         capacity: *const u32,
         nr_ranks: u32,
-        demand: u64,
         threads: u32,
-    ) -> u64;
+        nodes: *mut Sizing,
+        nr_nodes: u32,
+    ) -> u32;
 }
 
 /// `struct pp_wait`.
@@ -107,19 +124,6 @@ struct Wait {
     room: u64,
     util_est: u32,
     util: u32,
-}
-
-/// The needed prefix and the ceiling.
-fn size(policy: &pp_policy, capacity: &[u32], demand: u64) -> (usize, usize) {
-    size_smt(policy, capacity, demand, 1)
-}
-
-/// The same of cores with so many threads.
-fn size_smt(policy: &pp_policy, capacity: &[u32], demand: u64, threads: u32) -> (usize, usize) {
-    let nr = capacity.len() as u32;
-    // SAFETY: the length belongs to the pointer.
-    let both = unsafe { native_size(policy, capacity.as_ptr(), nr, demand, threads) };
-    ((both & 0xffff_ffff) as usize, (both >> 32) as usize)
 }
 
 fn packing(max_ranks: u32) -> pp_policy {
@@ -203,14 +207,6 @@ fn a_longer_run_does_not_delay_a_shorter_one() {
 }
 
 #[test]
-fn a_second_thread_of_a_core_carries_nothing() {
-    let policy = packing(8);
-    assert_eq!(size_smt(&policy, &[1024; 8], 800, 4), (1, 8));
-    assert_eq!(size_smt(&policy, &[1024; 8], 900, 4), (5, 8), "the next core");
-    assert_eq!(size_smt(&policy, &[1024; 8], 3000, 4), (8, 8), "all there is");
-}
-
-#[test]
 fn a_task_remembered_to_be_big_needs_room() {
     let wait = Wait { wait_ns: MS, util_est: 900, room: 500, ..Wait::default() };
     let waits = |wait: Wait| native_should_wait(&packing(4), &wait) == 1;
@@ -263,13 +259,6 @@ fn a_word_of_the_user_goes_before_capacity_and_capacity_before_size() {
     ] {
         assert_eq!(native_scope_of(&policy, &need), scope);
     }
-}
-
-#[test]
-fn two_spills_are_evidence_for_one_more_cpu() {
-    let grown = |spills| native_needed_with_spills(1, 6, 2, spills);
-    assert_eq!([0, 1, 2, 3, 4, 100].map(grown), [1, 1, 3, 3, 4, 6], "not beyond the ceiling");
-    assert_eq!(native_needed_with_spills(5, 6, 2, 2), 5, "utilization asks for more");
 }
 
 #[test]
@@ -330,31 +319,6 @@ fn an_outrun_estimate_doubles() {
 }
 
 #[test]
-fn the_set_grows_at_once_and_shrinks_after_the_hold() {
-    let mut since = 0;
-    assert_eq!(native_next_active(2, 3, 4, 1000 * MS, 64 * MS, &mut since), 3);
-    assert_eq!(native_next_active(3, 1, 4, 1000 * MS, 64 * MS, &mut since), 3);
-    assert_eq!(native_next_active(3, 1, 4, 1063 * MS, 64 * MS, &mut since), 3);
-    assert_eq!(native_next_active(3, 1, 4, 1064 * MS, 64 * MS, &mut since), 1);
-    // A higher need in between begins the hold anew.
-    assert_eq!(native_next_active(3, 1, 4, 2000 * MS, 64 * MS, &mut since), 3);
-    assert_eq!(native_next_active(3, 3, 4, 2060 * MS, 64 * MS, &mut since), 3);
-    assert_eq!(native_next_active(3, 1, 4, 2070 * MS, 64 * MS, &mut since), 3);
-    // A lower ceiling is the user's will, not a guess.
-    assert_eq!(native_next_active(4, 1, 2, 3000 * MS, 64 * MS, &mut since), 1);
-}
-
-#[test]
-fn a_light_load_needs_one_cpu_and_a_full_one_all() {
-    let policy = packing(4);
-    assert_eq!(size(&policy, &[1024; 4], 290), (1, 4));
-    assert_eq!(size(&policy, &[1024; 4], 820), (2, 4));
-    assert_eq!(size(&policy, &[1024; 4], 4096), (4, 4));
-    assert_eq!(size(&packing(2), &[1024; 4], 4096), (2, 2), "the ceiling holds");
-    assert_eq!(size(&policy, &[0, 1024, 0, 1024], 0), (2, 4), "rank 0 is offline");
-}
-
-#[test]
 fn cgroup_weights_multiply_within_bounds() {
     assert_eq!(native_effective_weight(100, 100), 100);
     assert_eq!(native_effective_weight(11, 1000), 110);
@@ -382,29 +346,6 @@ proptest! {
     fn the_average_converges(util in 0..=FULL, capacity in 1..=1024u32) {
         let settled = native_util_run(util, 2000 * MS, capacity);
         prop_assert!(settled.abs_diff(capacity << 20) <= 1);
-    }
-
-    #[test]
-    fn the_prefix_is_the_smallest_that_fits(
-        capacity in prop::collection::vec(prop_oneof![Just(0u32), 1..=1024u32], 1..100),
-        demand in 0..40_000u64, max in 1..100u32,
-    ) {
-        let policy = packing(max);
-        let (needed, ceiling) = size(&policy, &capacity, demand);
-        let carried = |n: usize| -> u64 {
-            capacity[..n].iter().map(|&c| u64::from(c) * 80 / 100).sum()
-        };
-        prop_assert!(needed <= ceiling && ceiling <= capacity.len());
-        let online = capacity[..ceiling].iter().filter(|&&c| c > 0).count();
-        prop_assert!(online <= max as usize);
-        prop_assert!(needed == ceiling || carried(needed) >= demand);
-        if needed > 0 {
-            prop_assert!(capacity[needed - 1] > 0, "it ends at an online CPU");
-            let one_less = capacity[..needed - 1].iter().filter(|&&c| c > 0).count();
-            prop_assert!(one_less == 0 || carried(needed - 1) < demand);
-        } else {
-            prop_assert!(capacity.iter().all(|&c| c == 0));
-        }
     }
 
     #[test]

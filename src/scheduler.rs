@@ -18,6 +18,14 @@ use crate::policy::Policy;
 use crate::topology::Ranks;
 use crate::workloads::Treatment;
 
+impl Snapshot {
+    /// Whether the CPU of that rank is active.
+    pub fn is_active(&self, rank: usize) -> bool {
+        let word = self.active_ranks.get(rank / WORD_BITS);
+        word.is_some_and(|bits| bits >> (rank % WORD_BITS) & 1 == 1)
+    }
+}
+
 /// The loaded and attached scheduler; dropping it detaches.
 pub struct Scheduler<'a> {
     skel: BpfSkel<'a>,
@@ -46,6 +54,8 @@ pub struct Snapshot {
     /// The instant, on the clock of all other times (ns).
     pub now_ns: u64,
     pub active: intf::pp_active,
+    /// The ranks that are active, as bits.
+    pub active_ranks: Vec<u64>,
     /// By CPU number.
     pub cpus: Vec<intf::pp_cpu>,
 }
@@ -122,6 +132,7 @@ impl<'a> Scheduler<'a> {
         Ok(Snapshot {
             now_ns: load(&bss.sampled_ns),
             active: load(&bss.active_set),
+            active_ranks: bss.scope_ranks[intf::pp_scope_PP_SCOPE_ACTIVE as usize].to_vec(),
             cpus: bss.cpus[..=last].iter().map(load).collect(),
         })
     }
@@ -270,7 +281,17 @@ fn write_topology(skel: &mut OpenBpfSkel<'_>, ranks: &Ranks) -> Result<()> {
             ranks[rank / WORD_BITS] |= 1 << (rank % WORD_BITS);
         }
     }
+    let node_of_rank = ranks.node_of_rank();
+    for (node, &(from, to)) in ranks.nodes().iter().enumerate() {
+        rodata.nr_nodes = node as u32 + 1;
+        rodata.node_begin[node] = from as u16;
+        rodata.node_end[node] = to as u16;
+        for rank in from..to {
+            rodata.node_ranks[node][rank / WORD_BITS] |= 1 << (rank % WORD_BITS);
+        }
+    }
     for (llc, &(from, to)) in llcs.iter().enumerate() {
+        rodata.node_of_llc[llc] = node_of_rank[from] as u16;
         rodata.llc_begin[llc] = from as u16;
         rodata.llc_end[llc] = to as u16;
         for rank in from..to {
@@ -314,7 +335,7 @@ fn store<To: Copy, From: Copy>(to: &mut To, from: From) {
 const _: () = {
     assert!(size_of::<intf::pp_policy>() == 56);
     assert!(size_of::<intf::pp_cpu>() == 192);
-    assert!(size_of::<intf::pp_active>() == 56);
+    assert!(size_of::<intf::pp_active>() == 32);
 };
 
 #[cfg(test)]

@@ -189,7 +189,7 @@ impl StatusClock {
                         rank,
                         is,
                         now.now_ns,
-                        now.active.nr,
+                        now.is_active(rank),
                         share_pct(busy, interval_ns),
                     )
                 })
@@ -230,13 +230,13 @@ fn cpu_status(
     rank: usize,
     state: &intf::pp_cpu,
     now_ns: u64,
-    nr_active: u32,
+    active: bool,
     non_idle_pct: f64,
 ) -> CpuStatus {
     CpuStatus {
         cpu,
         rank,
-        active: rank < nr_active as usize,
+        active,
         online: state.online != 0,
         capacity: state.capacity,
         util: util_now(state, now_ns).round() as u32,
@@ -283,8 +283,12 @@ mod tests {
     fn every_event_is_reported() {
         let mut cpu: intf::pp_cpu = unsafe { std::mem::zeroed() };
         cpu.events = std::array::from_fn(|event| 1 << event);
-        let snapshot =
-            Snapshot { now_ns: 0, active: unsafe { std::mem::zeroed() }, cpus: vec![cpu] };
+        let snapshot = Snapshot {
+            now_ns: 0,
+            active: unsafe { std::mem::zeroed() },
+            active_ranks: vec![],
+            cpus: vec![cpu],
+        };
         let json = serde_json::to_value(Counters::of(&snapshot)).unwrap();
         let sum: u64 = json.as_object().unwrap().values().map(|v| v.as_u64().unwrap()).sum();
         assert_eq!(sum, (1 << intf::pp_event_PP_NR_EVENTS) - 1);

@@ -2,7 +2,7 @@
 //! in which its CPUs are filled.
 
 use std::cmp::Reverse;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::panic::catch_unwind;
 
@@ -171,19 +171,47 @@ impl Ranks {
         if kinds.iter().max() == Some(&kinds[0]) { quarter } else { smallest }
     }
 
-    /// The LLCs as half-open spans of ranks, in rank order.
+    /// The LLCs as half-open spans of ranks, in rank order. One that memory nodes share
+    /// (sub-NUMA clusters) counts as several.
     pub fn llcs(&self) -> Vec<(usize, usize)> {
-        let mut spans: Vec<(usize, usize)> = Vec::new();
-        let mut last = None;
-        for (rank, cpu) in self.cpus.iter().enumerate() {
-            match spans.last_mut() {
-                Some(span) if last == Some(cpu.llc) => span.1 = rank + 1,
-                _ => spans.push((rank, rank + 1)),
-            }
-            last = Some(cpu.llc);
-        }
-        spans
+        spans_of(&self.cpus, |cpu| (cpu.llc, cpu.node))
     }
+
+    /// The memory nodes as half-open spans of the ranks that are not isolated, in rank
+    /// order. Just one where the ranks of a node are not neighbours, as with several kinds
+    /// of cores, or where there are more of them than the BPF side knows.
+    pub fn nodes(&self) -> Vec<(usize, usize)> {
+        let free = &self.cpus[..self.nr_free()];
+        let spans = spans_of(free, |cpu| cpu.node);
+        let nodes: BTreeSet<usize> = free.iter().map(|cpu| cpu.node).collect();
+        if spans.len() == nodes.len() && nodes.len() <= intf::pp_limits_PP_MAX_NODES as usize {
+            spans
+        } else {
+            vec![(0, free.len())]
+        }
+    }
+
+    /// By rank: which of the nodes it is of. Isolated CPUs are of the last one.
+    pub fn node_of_rank(&self) -> Vec<usize> {
+        let nodes = self.nodes();
+        let node = |rank| nodes.partition_point(|&(_, end)| end <= rank).min(nodes.len() - 1);
+        (0..self.cpus.len()).map(node).collect()
+    }
+}
+
+/// Neighbours that are of the same group, as half-open spans.
+fn spans_of<K: PartialEq>(
+    cpus: &[RankedCpu],
+    group: impl Fn(&RankedCpu) -> K,
+) -> Vec<(usize, usize)> {
+    let mut begin = 0;
+    let groups = cpus.chunk_by(|one, other| group(one) == group(other));
+    groups
+        .map(|cpus| {
+            begin += cpus.len();
+            (begin - cpus.len(), begin)
+        })
+        .collect()
 }
 
 /// Most efficient kind of core first: by the energy that its work takes, if the kernel has

@@ -13,7 +13,7 @@ _Static_assert(sizeof(struct task_struct) == 72, "task_struct is shared with Rus
 _Static_assert(sizeof(struct sched_ext_ops) == 19 * 8 + 24, "sched_ext_ops is shared with Rust");
 
 struct sim_ranked_cpu {
-	u32 cpu, llc, capacity, kind;
+	u32 cpu, llc, node, capacity, kind;
 	bool online, next_is_sibling, efficient;
 };
 
@@ -46,6 +46,19 @@ static void set_kinds(const struct sim_ranked_cpu *ranked, u32 nr)
 	*writable(&nr_kinds) = kinds;
 }
 
+static void set_nodes(const struct sim_ranked_cpu *ranked, u32 nr)
+{
+	for (u32 rank = 0; rank < nr; rank++) {
+		u32 node = ranked[rank].node;
+
+		if (!rank || node != ranked[rank - 1].node)
+			*writable(&node_begin[node]) = rank;
+		*writable(&node_end[node]) = rank + 1;
+		*writable(&node_ranks[node][rank / PP_WORD_BITS]) |= 1ULL << (rank % PP_WORD_BITS);
+		*writable(&nr_nodes) = node + 1;
+	}
+}
+
 /* What the agent writes before loading; CPUs in rank order. */
 void sim_setup(const struct sim_ranked_cpu *ranked, u32 nr, const struct pp_policy *policy)
 {
@@ -59,9 +72,11 @@ void sim_setup(const struct sim_ranked_cpu *ranked, u32 nr, const struct pp_poli
 		u64 bit = 1ULL << (rank % PP_WORD_BITS);
 		u32 word = rank / PP_WORD_BITS;
 
-		if (!rank || cpu->llc != ranked[rank - 1].llc) {
+		if (!rank || cpu->llc != ranked[rank - 1].llc ||
+		    cpu->node != ranked[rank - 1].node) {
 			llcs++;
 			*writable(&llc_begin[llcs - 1]) = rank;
+			*writable(&node_of_llc[llcs - 1]) = cpu->node;
 		}
 		*writable(&llc_end[llcs - 1]) = rank + 1;
 		*writable(&llc_ranks[llcs - 1][word]) |= bit;
@@ -77,6 +92,7 @@ void sim_setup(const struct sim_ranked_cpu *ranked, u32 nr, const struct pp_poli
 		cpus[cpu->cpu].seen = cpu->online;
 	}
 	set_kinds(ranked, nr);
+	set_nodes(ranked, nr);
 	*writable(&threads_per_core) = most;
 	*writable(&nr_llcs) = llcs;
 	*writable(&has_cpufreq) = true;
@@ -109,4 +125,9 @@ void sim_sabotage(u32 how)
 u32 sim_nr_active(void)
 {
 	return active_set.nr;
+}
+
+bool sim_is_active(s32 cpu)
+{
+	return is_active(cpu);
 }

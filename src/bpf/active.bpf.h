@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The active set: how many of the first ranks are in use. It is sized on
+ * The active set: how many of the first ranks of each memory node are in use. It is sized on
  * events that happen anyway (a CPU looks for what to run), at most once a period; no
  * timer runs, so that an idle machine stays idle.
  */
@@ -15,7 +15,14 @@
 /* Whoever sizes the active set holds this, and has these to work with: the
  * verifier follows values on the stack through the loops, one by one. */
 static u32 sizing_lock;
-static struct pp_sizing sizing;
+static struct pp_sizing sizings[PP_MAX_NODES];
+static struct pp_bounds bounds;
+static u64 was_active[PP_RANK_WORDS], to_wake[PP_RANK_WORDS];
+
+static __always_inline struct pp_sizing *sizing_of(u32 node)
+{
+	return &sizings[nr_nodes > 1 ? node % PP_MAX_NODES : 0];
+}
 
 /* A CPU's utilization now, less what is bound to it; sees what that leaves. */
 static __always_inline u32 measure_cpu(const struct pp_cpu *cpu, u64 now, u32 *left)
@@ -41,67 +48,90 @@ static __always_inline bool is_sibling(u32 rank)
 	       cpu_state(cpu_at(rank - 1))->online;
 }
 
-/* Fill in @sizing for what runs now. */
+static __always_inline void describe_rank(u32 rank, struct pp_rank *of)
+{
+	of->rank = rank;
+	of->capacity = rank_capacity[rank % PP_MAX_CPUS];
+	of->sibling = is_sibling(rank);
+}
+
+/* Fill in @bounds and the @sizings for what runs now. */
 verified_once int measure(u64 now)
 {
 	const struct pp_policy *policy = policy_now();
-	u32 rank;
+	u64 demand = 0;
+	u32 rank, node;
 
-	__builtin_memset(&sizing, 0, sizeof(sizing));
-	bpf_for (rank, 0, nr_free)
-		sizing.demand += measure_cpu(cpu_state(cpu_at(rank)), now,
-					     &rank_capacity[rank % PP_MAX_CPUS]);
-	bpf_for (rank, 0, nr_free) {
-		struct pp_rank of = {
-			.rank = rank,
-			.capacity = rank_capacity[rank % PP_MAX_CPUS],
-			.sibling = is_sibling(rank),
+	__builtin_memset(&bounds, 0, sizeof(bounds));
+	bpf_for (node, 0, nr_nodes) {
+		struct pp_sizing none = {
+			.needed = node_begin[node % PP_MAX_NODES],
+			.packed = node_begin[node % PP_MAX_NODES],
 		};
 
-		pp_size_rank(policy, &sizing, &of);
+		*sizing_of(node) = none;
+	}
+	bpf_for (rank, 0, nr_free) {
+		s32 cpu = cpu_at(rank);
+		struct pp_sizing *sizing = sizing_of(node_of(cpu));
+		struct pp_rank of;
+		u32 used = measure_cpu(cpu_state(cpu), now, &rank_capacity[rank % PP_MAX_CPUS]);
+
+		describe_rank(rank, &of);
+		pp_bound_rank(policy, &bounds, sizing, &of);
+		sizing->demand += used;
+		demand += used;
+	}
+	active_set.demand = demand;
+	return 0;
+}
+
+/* How large the active set has to be for that. */
+verified_once int size_nodes(void)
+{
+	const struct pp_policy *policy = policy_now();
+	u32 rank, node;
+
+	bpf_for (node, 0, nr_nodes)
+		node_state(node)->full = sizing_of(node)->demand > sizing_of(node)->most;
+	if (nr_nodes > 1)
+		pp_share_demand(sizings, nr_nodes);
+	bpf_for (rank, 0, nr_free) {
+		struct pp_rank of;
+
+		describe_rank(rank, &of);
+		pp_size_rank(policy, &bounds, sizing_of(node_of(cpu_at(rank))), &of);
 	}
 	return 0;
 }
 
-/* Wake idle CPUs of ranks [from, to) to take what waits. */
-static void kick_idle(u32 from, u32 to)
+/* The end of the ranks of @node that may be used. */
+static __always_inline u32 ceiling_of(u32 node)
 {
-	u32 rank;
+	u32 begin = node_begin[node % PP_MAX_NODES], end = node_end[node % PP_MAX_NODES];
 
-	bpf_for (rank, from, to) {
-		if (claim_rank(rank))
-			scx_bpf_kick_cpu(cpu_at(rank), 0);
-	}
+	if (bounds.ceiling <= begin)
+		return begin;
+	return bounds.ceiling < end ? bounds.ceiling : end;
 }
 
-/* Free tasks that run on ranks [from, to) are to leave: end their slices, and
- * ops.enqueue places them anew. */
-static void evacuate(u32 from, u32 to)
+/* Spills of a node that cannot grow are evidence for the first one that can. */
+static __always_inline void share_spills(void)
 {
-	u32 rank;
+	u32 node, moving = 0;
 
-	bpf_for (rank, from, to) {
-		if (!test_idle(rank))
-			scx_bpf_kick_cpu(cpu_at(rank), SCX_KICK_PREEMPT);
+	bpf_for (node, 0, nr_nodes) {
+		if (node_state(node)->end >= ceiling_of(node)) {
+			moving += node_state(node)->spills;
+			node_state(node)->spills = 0;
+		}
 	}
-}
-
-verified_once int set_active(u32 nr, u32 packed, u32 ceiling)
-{
-	u32 was = active_set.nr;
-
-	active_set.nr = nr;
-	active_set.packed = packed;
-	active_set.ceiling = ceiling;
-	set_scopes(nr, packed, ceiling);
-	if (nr == was)
-		return 0;
-	count(nr > was ? PP_EV_GROW : PP_EV_SHRINK);
-	/* What waits in an LLC that has no active CPU any more is taken by those
-	 * of others as they come by; see take_from_others(). */
-	if (nr > was || nr_llcs > 1)
-		kick_idle(nr > was ? was : 0, nr);
-	return 0;
+	bpf_for (node, 0, nr_nodes) {
+		if (node_state(node)->end < ceiling_of(node)) {
+			node_state(node)->spills += moving;
+			break;
+		}
+	}
 }
 
 /* The end of the LLC that the last of @needed ranks is in. */
@@ -112,32 +142,104 @@ static __always_inline u32 end_of_llc(u32 needed, u32 ceiling)
 	return end < ceiling ? end : ceiling;
 }
 
+/* Size the active set of a node; tells whether it has changed. */
+verified_once bool size_node(u32 node, u64 now, bool at_once)
+{
+	const struct pp_policy *policy = policy_now();
+	struct pp_node *state = node_state(node);
+	struct pp_sizing *sizing = sizing_of(node);
+	u32 was = state->end, packed = state->packed, ceiling = ceiling_of(node);
+	u32 begin = node_begin[node % PP_MAX_NODES], needed;
+
+	needed = pp_needed_with_spills(sizing->needed, was, ceiling, state->spills);
+	if (nr_nodes > 1)
+		needed = pp_hold_node(begin, was, needed, ceiling, now, &state->quiet_since_ns);
+	state->spills = 0;
+	state->room = pp_size_room(sizing);
+	if (!at_once)
+		needed = pp_next_active(was, needed, ceiling, now, policy->shrink_hold_ns,
+					&state->shrink_since_ns);
+	if (policy->whole_llcs && needed > begin)
+		needed = end_of_llc(needed, ceiling);
+	state->end = needed;
+	state->packed = sizing->packed;
+	if (needed != was)
+		count(needed > was ? PP_EV_GROW : PP_EV_SHRINK);
+	return needed != was || packed != sizing->packed;
+}
+
+/* Put the active set in force. Who has just become active is to wake; with several LLCs
+ * all are, for what waits in one that has no active CPU any more is taken by those of
+ * others as they come by: see take_from_others(). */
+verified_once int set_active(void)
+{
+	u64 *active = scope_ranks[PP_SCOPE_ACTIVE], changed = 0;
+	u32 word, node, nr = 0;
+
+	active_set.ceiling = bounds.ceiling;
+	for (word = 0; word < nr_words && word < PP_RANK_WORDS; word++)
+		was_active[word] = active[word];
+	set_scopes(bounds.ceiling);
+	for (word = 0; word < nr_words && word < PP_RANK_WORDS; word++)
+		changed |= active[word] ^ was_active[word];
+	for (word = 0; word < nr_words && word < PP_RANK_WORDS; word++)
+		to_wake[word] = active[word] & (changed && nr_llcs > 1 ? ~0ULL : ~was_active[word]);
+	bpf_for (node, 0, nr_nodes) {
+		u32 ranks = node_state(node)->end - node_begin[node % PP_MAX_NODES];
+
+		if (!nr && ranks)
+			active_set.main = node;
+		nr += ranks;
+	}
+	active_set.nr = nr;
+	return 0;
+}
+
+/* Wake those idle CPUs to take what waits. */
+static void kick_idle(void)
+{
+	u32 rank;
+
+	bpf_for (rank, 0, nr_free) {
+		if (test_rank(to_wake, rank) && claim_rank(rank))
+			scx_bpf_kick_cpu(cpu_at(rank), 0);
+	}
+}
+
+/* Free tasks that run on CPUs that are not active are to leave: end their slices, and
+ * ops.enqueue places them anew. */
+static void evacuate(void)
+{
+	u32 rank;
+
+	bpf_for (rank, 0, nr_free) {
+		if (!is_active(cpu_at(rank)) && !test_idle(rank))
+			scx_bpf_kick_cpu(cpu_at(rank), SCX_KICK_PREEMPT);
+	}
+}
+
 /* Size the active set for what runs now, unless another CPU is at it. */
 verified_once int size_active(u64 now)
 {
-	const struct pp_policy *policy = policy_now();
-	bool at_once = active_set.stale;
-	u32 needed;
+	bool at_once = active_set.stale, changed = false;
+	u32 node;
 
 	if (__sync_val_compare_and_swap(&sizing_lock, 0, 1))
 		return 0;
 	active_set.stale = 0;
 	measure(now);
-	needed = pp_needed_with_spills(&sizing, active_set.nr, active_set.spills);
-	active_set.spills = 0;
-	active_set.demand = sizing.demand;
-	active_set.room = pp_size_room(&sizing);
+	size_nodes();
 	active_set.updated_ns = now;
-	if (!at_once)
-		needed = pp_next_active(active_set.nr, needed, sizing.ceiling, now,
-					policy->shrink_hold_ns, &active_set.shrink_since_ns);
-	if (policy->whole_llcs)
-		needed = end_of_llc(needed, sizing.ceiling);
-	if (needed != active_set.nr || sizing.packed != active_set.packed ||
-	    sizing.ceiling != active_set.ceiling)
-		set_active(needed, sizing.packed, sizing.ceiling);
+	if (nr_nodes > 1)
+		share_spills();
+	bpf_for (node, 0, nr_nodes)
+		changed |= size_node(node, now, at_once);
+	if (changed || bounds.ceiling != active_set.ceiling) {
+		set_active();
+		kick_idle();
+	}
 	if (at_once)
-		evacuate(needed, nr_free);
+		evacuate();
 	sizing_lock = 0;
 	return 0;
 }

@@ -12,6 +12,25 @@
  * whose CPUs have all left the active set is served by nobody else. */
 #define PP_STEAL_FIRST_EVERY 8
 
+/* Whether more is queued in LLC @llc than its active CPUs can do in @budgets. */
+verified_once bool is_overdue(u32 llc, u32 budgets)
+{
+	struct pp_queue *queue = queue_of(llc);
+
+	return queue->nr > 0 && pp_is_overdue(policy_now(), queue->queued_ns, nr_servers(llc),
+					      scx_bpf_now() - queue->waiting_since_ns, budgets);
+}
+
+/* Whether idle CPUs of LLC @llc take what waits in LLC @other. From another memory node
+ * only what that one does not get done by itself. */
+static __always_inline bool may_help(u32 llc, u32 other)
+{
+	u32 node = node_of_queue(other);
+
+	return node == node_of_queue(llc) || !is_node_active(node) || !keeps_to_itself(node) ||
+	       is_overdue(other, PP_OVERDUE_BUDGETS_AWAKE);
+}
+
 static bool take_from_others(u32 llc)
 {
 	u32 step;
@@ -19,7 +38,7 @@ static bool take_from_others(u32 llc)
 	bpf_for (step, 1, nr_llcs) {
 		u32 other = (llc + step) % nr_llcs;
 
-		if (take_from(other)) {
+		if (may_help(llc, other) && take_from(other)) {
 			count(PP_EV_STEAL);
 			return true;
 		}
@@ -76,15 +95,6 @@ static bool take_active(s32 cpu, u32 turn)
 	return nr_llcs > 1 && take_from_others(shared);
 }
 
-/* Whether more is queued in LLC @llc than its active CPUs can do in @budgets. */
-verified_once bool is_overdue(u32 llc, u32 budgets)
-{
-	struct pp_queue *queue = queue_of(llc);
-
-	return queue->nr > 0 && pp_is_overdue(policy_now(), queue->queued_ns, nr_servers(llc),
-					      scx_bpf_now() - queue->waiting_since_ns, budgets);
-}
-
 /* The first LLC from @llc on of which more waits than its active CPUs do in @budgets
  * latency budgets; -1: none. */
 verified_once s32 overdue_from(u32 llc, u32 budgets)
@@ -114,8 +124,7 @@ static bool take_surplus(s32 cpu)
 	llc = overdue_from(llc_queue(queueing_cpu(cpu)), PP_OVERDUE_BUDGETS_AWAKE);
 	if (llc < 0 || !take_from(llc))
 		return false;
-	__sync_fetch_and_add(&active_set.spills, 1);
-	count(PP_EV_SPILL);
+	count_spill(node_of_queue(llc));
 	return true;
 }
 
@@ -200,11 +209,11 @@ static __always_inline void dispatch_cpu(s32 cpu, struct task_struct *prev)
  * LLC whose CPUs have all left the active set has no ticks of its own. */
 static __always_inline void relieve(s32 cpu)
 {
-	s32 idle;
+	s32 llc = overdue_from(llc_queue(cpu), PP_OVERDUE_BUDGETS), idle;
 
-	if (overdue_from(llc_queue(cpu), PP_OVERDUE_BUDGETS) < 0)
+	if (llc < 0)
 		return;
-	idle = claim_surplus(NULL, false);
+	idle = claim_surplus(NULL, cpu_at(llc_begin[llc % PP_MAX_LLCS]), false);
 	if (idle >= 0)
 		scx_bpf_kick_cpu(idle, 0);
 }

@@ -20,6 +20,8 @@ enum pp_limits {
 	PP_WORD_BITS = 64,
 	PP_RANK_WORDS = PP_MAX_CPUS / PP_WORD_BITS,
 	PP_MAX_LLCS = 64,
+	/* Memory nodes: eight sockets of four. */
+	PP_MAX_NODES = 32,
 	/* Kinds of cores by capacity (LP-E, E, P; little, middle, big): four are known. */
 	PP_MAX_KINDS = 4,
 	/* Queue ids, which are the DSQ ids too: one per LLC from 0, one per CPU from here. */
@@ -130,20 +132,16 @@ struct pp_cpu {
 } __attribute__((aligned(64)));
 _Static_assert(sizeof(struct pp_cpu) == 192, "pp_cpu is shared with Rust");
 
-/* The active set as it is now. */
+/* The active set as it is now: the first ranks of each memory node. */
 struct pp_active {
 	u64 updated_ns;
-	u64 shrink_since_ns; /* since when a smaller set would do; 0: it would not */
-	u64 demand;	     /* summed utilization of tasks that are free to move, 1024 a CPU */
-	u64 room;	     /* what more the active set takes until it is full, same scale */
-	u32 nr;		     /* ranks [0, nr) are active */
-	u32 ceiling;	     /* ranks at and above are never used by tasks free to move */
-	u32 spills;	     /* since updated_ns */
-	u32 stale;	     /* the policy or the CPUs have changed: size it at once */
-	u32 packed;	     /* ranks [0, packed) would carry the demand */
-	u32 pad;
+	u64 demand;  /* summed utilization of tasks that are free to move, 1024 a CPU */
+	u32 nr;	     /* ranks that are active */
+	u32 ceiling; /* ranks at and above are never used by tasks free to move */
+	u32 stale;   /* the policy or the CPUs have changed: size it at once */
+	u32 main;    /* the node of the lowest active rank */
 };
-_Static_assert(sizeof(struct pp_active) == 56, "pp_active is shared with Rust");
+_Static_assert(sizeof(struct pp_active) == 32, "pp_active is shared with Rust");
 
 /* What the classify program is called with. */
 struct pp_classify_args {

@@ -295,7 +295,7 @@ void BPF_STRUCT_OPS(powerpack_cgroup_move, struct task_struct *p, struct cgroup 
 
 s32 BPF_STRUCT_OPS_SLEEPABLE(powerpack_init)
 {
-	u32 llc, rank;
+	u32 llc, rank, node;
 	s32 err;
 
 	bpf_for (llc, 0, nr_llcs) {
@@ -320,7 +320,9 @@ s32 BPF_STRUCT_OPS_SLEEPABLE(powerpack_init)
 		}
 	}
 	/* Until the first CPU looks for what to run. */
-	active_set.nr = 1;
+	bpf_for (node, 0, nr_nodes)
+		node_state(node)->end = node_begin[node % PP_MAX_NODES] + 1;
+	active_set.nr = nr_nodes;
 	size_active_anew();
 	return 0;
 }

@@ -27,6 +27,7 @@ struct pp_view {
 	const u64 *allowed;  /* where the task may run */
 	const u64 *among;    /* where it is looked for: active or surplus CPUs */
 	const u64 *near;     /* share a last-level cache with the previous CPU */
+	const u64 *node;     /* are of the memory node to stay on; NULL: all are */
 	u32 nr_words;
 	u32 threads;	/* the most SMT siblings that a core has; 1: no SMT */
 	u32 whole_only; /* rather none than the sibling of a busy CPU */
@@ -63,11 +64,17 @@ static inline s32 pp_lowest(u32 word, u64 bits)
 	return word * PP_WORD_BITS + __builtin_ctzll(bits);
 }
 
-/* The previous CPU, then one near it in cache, then any, by rank; -1: none. */
+static inline u64 pp_of_node(const struct pp_view *view, u32 word, u64 bits)
+{
+	return view->node ? bits & view->node[word] : bits;
+}
+
+/* The previous CPU, then one near it in cache, then of its memory node, then any, by
+ * rank; -1: none. */
 static inline s32 pp_nearest(const struct pp_view *view, int whole_cores, u32 prev)
 {
 	u32 word = prev / PP_WORD_BITS % PP_RANK_WORDS;
-	s32 any = -1;
+	s32 of_node = -1, any = -1;
 
 	if (pp_candidates(view, word, whole_cores) >> prev % PP_WORD_BITS & 1)
 		return prev;
@@ -76,10 +83,12 @@ static inline s32 pp_nearest(const struct pp_view *view, int whole_cores, u32 pr
 
 		if (bits & view->near[word])
 			return pp_lowest(word, bits & view->near[word]);
-		if (bits && any < 0)
+		if (of_node < 0 && pp_of_node(view, word, bits))
+			of_node = pp_lowest(word, pp_of_node(view, word, bits));
+		if (view->node && any < 0 && bits)
 			any = pp_lowest(word, bits);
 	}
-	return any;
+	return of_node >= 0 ? of_node : any;
 }
 
 /* Which idle active CPU takes the task; -1: none. */
@@ -95,11 +104,13 @@ static inline s32 pp_pick_idle(const struct pp_policy *policy, const struct pp_v
 }
 
 /* The lowest rank of the candidates; -1: none. */
-static inline s32 pp_lowest_of(const struct pp_view *view, int whole_cores)
+static inline s32 pp_lowest_of(const struct pp_view *view, int whole_cores, int of_node)
 {
 	for (u32 word = 0; word < view->nr_words && word < PP_RANK_WORDS; word++) {
 		u64 bits = pp_candidates(view, word, whole_cores);
 
+		if (of_node)
+			bits = pp_of_node(view, word, bits);
 		if (bits)
 			return pp_lowest(word, bits);
 	}
@@ -108,12 +119,19 @@ static inline s32 pp_lowest_of(const struct pp_view *view, int whole_cores)
 
 /* Which idle surplus CPU takes what the active ones cannot: the one nearest to
  * the active set, which is the next that would join it; -1: none. Not the sibling
- * of a busy CPU while there is a whole core: it would slow both down. */
+ * of a busy CPU while there is a whole core: it would slow both down. Of another
+ * memory node only if there is none of this one. */
 static inline s32 pp_pick_surplus(const struct pp_view *view)
 {
-	s32 rank = view->threads > 1 ? pp_lowest_of(view, 1) : -1;
+	int of_node = !!view->node;
+	s32 rank;
 
-	return rank < 0 ? pp_lowest_of(view, 0) : rank;
+	do {
+		rank = view->threads > 1 ? pp_lowest_of(view, 1, of_node) : -1;
+		if (rank < 0)
+			rank = pp_lowest_of(view, 0, of_node);
+	} while (rank < 0 && of_node--);
+	return rank;
 }
 
 #endif /* PP_PICK_H */

@@ -44,6 +44,20 @@ static __always_inline void go_direct(s32 cpu)
 	state->direct_streak++;
 }
 
+/* The ranks of the node that a task that ran on @cpu is for; NULL: there is but one. */
+static __always_inline const u64 *ranks_of_home(s32 cpu)
+{
+	return nr_nodes > 1 ? (const u64 *)node_ranks[home_node(cpu) % PP_MAX_NODES] : NULL;
+}
+
+/* Where a task of @scope that ran on @cpu is looked for a CPU. */
+static __always_inline const u64 *ranks_for(u32 scope, s32 cpu)
+{
+	if (scope == PP_SCOPE_ACTIVE && keeps_to_itself(home_node(cpu)))
+		return active_of_node[home_node(cpu) % PP_MAX_NODES];
+	return ranks_of_scope(scope);
+}
+
 /* An idle CPU of @scope for the task, claimed; -1 if there is none. Of a @whole idle core
  * or, if that may be less, preferably. */
 verified_once s32 claim_where(u32 scope, bool whole, const struct pp_task *task __arg_nonnull,
@@ -53,8 +67,9 @@ verified_once s32 claim_where(u32 scope, bool whole, const struct pp_task *task 
 		.idle = idle_ranks,
 		.siblings = (const u64 *)siblings,
 		.allowed = task->allowed,
-		.among = ranks_of_scope(scope),
+		.among = ranks_for(scope, prev_cpu),
 		.near = (const u64 *)llc_ranks[llc_queue(prev_cpu) % PP_MAX_LLCS],
+		.node = ranks_of_home(prev_cpu),
 		.nr_words = nr_words,
 		.threads = threads_per_core,
 		.whole_only = whole,
@@ -91,9 +106,9 @@ static __always_inline s32 claim_for(u32 scope, const struct pp_task *task, s32 
 	return claim_in(scope, task, prev_cpu);
 }
 
-/* The idle CPU nearest to the active set for the task (NULL: for any), or one @beyond
- * the ceiling, claimed; -1 if there is none. */
-verified_once s32 claim_surplus(const struct pp_task *task, bool beyond)
+/* The idle CPU nearest to the active ones around @cpu for the task (NULL: for any), or
+ * one @beyond the ceiling, claimed; -1 if there is none. */
+verified_once s32 claim_surplus(const struct pp_task *task, s32 cpu, bool beyond)
 {
 	const u64 *usable = ranks_of_scope(PP_SCOPE_USABLE);
 	const u64 *allowed = task ? task->allowed : usable;
@@ -102,6 +117,7 @@ verified_once s32 claim_surplus(const struct pp_task *task, bool beyond)
 		.siblings = (const u64 *)siblings,
 		.allowed = allowed,
 		.among = beyond ? allowed : usable,
+		.node = ranks_of_home(cpu),
 		.nr_words = nr_words,
 		.threads = threads_per_core,
 	};
@@ -113,10 +129,9 @@ verified_once s32 claim_surplus(const struct pp_task *task, bool beyond)
 /* The active CPU whose queue a task that ran on @cpu waits in. */
 static __always_inline s32 queueing_cpu(s32 cpu)
 {
-	u32 nr = active_set.nr;
-	s32 last = cpu_at(nr - 1);
+	s32 last = cpu_at(node_state(home_node(cpu))->end - 1);
 
-	if (rank_of(cpu) < nr && cpu_state(cpu)->online)
+	if (is_active(cpu) && cpu_state(cpu)->online)
 		return cpu;
 	/* Offline: it has just gone, and the set is about to be sized. */
 	return cpu_state(last)->online ? last : cpu;
@@ -136,8 +151,9 @@ static __always_inline u64 running_left(const struct pp_cpu *cpu, u64 now)
 static __always_inline u32 nr_servers(u32 llc)
 {
 	u32 from = llc_begin[llc % PP_MAX_LLCS], to = llc_end[llc % PP_MAX_LLCS];
+	u32 end = node_state(node_of_queue(llc))->end;
 
-	to = to < active_set.nr ? to : active_set.nr;
+	to = to < end ? to : end;
 	return to > from ? to - from : 1;
 }
 
@@ -194,7 +210,7 @@ verified_once bool should_wait(const struct pp_task *task __arg_nonnull, s32 cpu
 					    kept_by_running(task, cpu, waking), nr_servers(llc)),
 		.run_left_ns = task_run_left(task),
 		.running_left_ns = waking ? running_left(cpu_state(cpu), scx_bpf_now()) : 0,
-		.room = active_set.room,
+		.room = node_state(home_node(cpu))->room,
 		.util_est = task->util_est,
 		.util = pp_util(task->util_fp),
 	};
@@ -214,11 +230,11 @@ static __always_inline bool may_stack(const struct pp_task *task, u32 scope, s32
 verified_once bool spill(struct task_struct *p __arg_trusted, struct pp_task *task __arg_nonnull,
 			 s32 here, u64 enq_flags)
 {
-	u32 rank = rank_of(here);
 	s32 cpu = here;
 
-	if ((enq_flags & SCX_ENQ_WAKEUP) || rank < active_set.nr || rank >= active_set.ceiling) {
-		cpu = claim_surplus(task, false);
+	if ((enq_flags & SCX_ENQ_WAKEUP) || is_active(here) ||
+	    rank_of(here) >= active_set.ceiling) {
+		cpu = claim_surplus(task, here, false);
 		if (cpu < 0)
 			return false;
 		run_on(p, task, cpu, enq_flags);
@@ -226,8 +242,7 @@ verified_once bool spill(struct task_struct *p __arg_trusted, struct pp_task *ta
 		join_vtime(task, cpu_queue(here));
 		insert_queue(p, task, cpu_queue(here), enq_flags);
 	}
-	__sync_fetch_and_add(&active_set.spills, 1);
-	count(PP_EV_SPILL);
+	count_spill(home_node(here));
 	/* This one too: it may be about to go idle (SCX_ENQ_LAST). */
 	scx_bpf_kick_cpu(cpu, 0);
 	return true;
@@ -312,7 +327,7 @@ verified_once int place_restricted(struct task_struct *p __arg_trusted,
 
 	cpu = claim_for(scope, task, here);
 	if (cpu < 0 && !efficient)
-		cpu = claim_surplus(task, true);
+		cpu = claim_surplus(task, here, true);
 	if (cpu >= 0) {
 		run_on(p, task, cpu, enq_flags);
 		scx_bpf_kick_cpu(cpu, 0);

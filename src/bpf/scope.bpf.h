@@ -9,19 +9,40 @@
 #include "idle.bpf.h"
 #include "account.bpf.h"
 
-/* Put down the scopes for an active set of @nr ranks. */
-static __always_inline void set_scopes(u32 nr, u32 packed, u32 ceiling)
+/* Of word @word of the ranks those that are active or, @packed, would be in packing. */
+static __always_inline u64 active_word(u32 word, bool packed)
 {
-	u32 word, scope;
+	u64 ranks = 0;
+
+	for (u32 node = 0; node < nr_nodes && node < PP_MAX_NODES; node++) {
+		u32 end = packed ? nodes[node].packed : nodes[node].end;
+		u64 bits = pp_ranks_below(end, word) & node_ranks[node][word];
+
+		if (!packed)
+			active_of_node[node][word] = bits;
+		ranks |= bits;
+	}
+	return ranks;
+}
+
+/* Put down the scopes for the active set as it is now. */
+verified_once int set_scopes(u32 ceiling)
+{
+	u32 efficient = efficient_end < ceiling ? efficient_end : ceiling;
+	u32 word, kind;
 
 	for (word = 0; word < nr_words && word < PP_RANK_WORDS; word++) {
-		for (scope = 0; scope < PP_SCOPE_KIND; scope++)
-			scope_ranks[scope][word] = pp_ranks_below(
-				pp_scope_end(scope, nr, packed, efficient_end, ceiling), word);
-		for (scope = 1; scope < nr_kinds && scope < PP_MAX_KINDS; scope++)
-			scope_ranks[PP_SCOPE_KIND + scope][word] =
-				ranks_from_kind[scope][word] & pp_ranks_below(ceiling, word);
+		u64 usable = pp_ranks_below(ceiling, word);
+
+		scope_ranks[PP_SCOPE_ACTIVE][word] = active_word(word, false);
+		scope_ranks[PP_SCOPE_PACKED][word] = active_word(word, true);
+		scope_ranks[PP_SCOPE_EFFICIENT][word] = pp_ranks_below(efficient, word);
+		scope_ranks[PP_SCOPE_USABLE][word] = usable;
+		for (kind = 1; kind < nr_kinds && kind < PP_MAX_KINDS; kind++)
+			scope_ranks[PP_SCOPE_KIND + kind][word] =
+				ranks_from_kind[kind][word] & usable;
 	}
+	return 0;
 }
 
 static __always_inline const u64 *ranks_of_scope(u32 scope)

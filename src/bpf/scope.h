@@ -74,17 +74,4 @@ static inline int pp_is_apart(u32 scope, int on_surplus)
 	return scope == PP_SCOPE_EFFICIENT || (on_surplus && scope >= PP_SCOPE_USABLE);
 }
 
-/* Where @scope ends in rank space: all but those of a kind are prefixes. */
-static inline u32 pp_scope_end(u32 scope, u32 nr_active, u32 nr_packed, u32 efficient_end,
-			       u32 ceiling)
-{
-	if (scope == PP_SCOPE_ACTIVE)
-		return nr_active;
-	if (scope == PP_SCOPE_PACKED)
-		return nr_packed;
-	if (scope == PP_SCOPE_EFFICIENT && efficient_end < ceiling)
-		return efficient_end;
-	return ceiling;
-}
-
 #endif /* PP_SCOPE_H */

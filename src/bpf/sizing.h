@@ -11,19 +11,31 @@
 #define PP_ACTIVE_PERIOD_NS (4 * PP_NS_PER_MS)
 /* One spill in a period is an accident, two are evidence that the set is small. */
 #define PP_SPILLS_TO_GROW 2
+/* What runs on a memory node stays there as long as the node has room: to pack it on
+ * another one would save a CPU and make every access to memory a far one. Less than a
+ * twentieth of a CPU is not worth keeping a package awake for. */
+#define PP_NODE_DEMAND_MIN (PP_CAPACITY_MAX / 20)
+/* And only when it has been less for so long: who has left does not come back. */
+#define PP_NODE_HOLD_NS (1000 * PP_NS_PER_MS)
 
-/* How large the active set has to be: begin zeroed but for the demand, then
- * tell every rank in order to pp_size_rank(). */
+/* Which ranks the policy allows and demands: begin zeroed, then tell every rank in order
+ * to pp_bound_rank(). */
+struct pp_bounds {
+	u32 usable;  /* CPUs that may be used, seen so far */
+	u32 floor;   /* ranks below are always active */
+	u32 ceiling; /* ranks at and above never are */
+};
+
+/* How large the active set of a memory node has to be. */
 struct pp_sizing {
 	u64 demand;  /* summed utilization of what is free to move */
-	u64 carried; /* what the needed prefix carries at the fill level */
-	u32 needed;  /* the smallest prefix that carries the demand */
-	u32 ceiling; /* the largest one that the policy allows */
-	u32 usable;  /* online CPUs seen so far */
+	u64 most;    /* what all its usable ranks carry at the fill level */
+	u64 carried; /* what the needed prefix of them does */
+	u32 needed;  /* the end of the smallest prefix that carries the demand */
 	u32 packed;  /* what would be needed if there were no floor */
 };
 
-/* A rank as it is told to pp_size_rank(). */
+/* A rank as it is told to the functions below. */
 struct pp_rank {
 	u32 rank;
 	u32 capacity; /* effective: what bound tasks take is off already; 0: offline */
@@ -31,61 +43,120 @@ struct pp_rank {
 };
 
 /*
- * Needed is the smallest prefix of the ranks that carries the demand at the
- * fill level. A CPU that is offline neither carries nor counts. A further thread
- * of a core counts, but carries nothing: two threads of a core do little more
- * than one (1.25 to 1.3 times), and each of them less than alone. The mistake of
- * 2013 was to fill cores by their number of threads; it cost a third.
+ * What a rank carries at the fill level. A further thread of a core carries nothing:
+ * two threads of a core do little more than one (1.25 to 1.3 times), and each of them
+ * less than alone. The mistake of 2013 was to fill cores by their number of threads; it
+ * cost a third.
  */
-static inline void pp_size_rank(const struct pp_policy *policy, struct pp_sizing *size,
-				const struct pp_rank *of)
+static inline u64 pp_rank_carries(const struct pp_policy *policy, const struct pp_rank *of)
 {
-	if (!of->capacity || size->usable >= policy->max_ranks)
+	return of->sibling ? 0 : (u64)of->capacity * policy->fill_pct / 100;
+}
+
+static inline void pp_bound_rank(const struct pp_policy *policy, struct pp_bounds *bounds,
+				 struct pp_sizing *node, const struct pp_rank *of)
+{
+	if (!of->capacity || bounds->usable >= policy->max_ranks)
 		return;
-	size->usable++;
-	size->ceiling = of->rank + 1;
-	if (!size->packed || size->carried < size->demand)
-		size->packed = of->rank + 1;
-	if (size->usable > policy->min_ranks && size->carried >= size->demand)
+	if (bounds->usable < policy->min_ranks)
+		bounds->floor = of->rank + 1;
+	bounds->usable++;
+	bounds->ceiling = of->rank + 1;
+	node->most += pp_rank_carries(policy, of);
+}
+
+/* Who runs on a node without room, or is next to nothing there, is for the first nodes
+ * that have room. */
+static inline void pp_share_demand(struct pp_sizing *nodes, u32 nr_nodes)
+{
+	u64 moving = 0;
+	u32 node;
+
+	for (node = 0; node < nr_nodes && node < PP_MAX_NODES; node++) {
+		u64 demand = nodes[node].demand;
+		u64 kept = demand < nodes[node].most ? demand : nodes[node].most;
+
+		if (demand < PP_NODE_DEMAND_MIN)
+			kept = 0;
+		moving += demand - kept;
+		nodes[node].demand = kept;
+	}
+	for (node = 0; node < nr_nodes && node < PP_MAX_NODES; node++) {
+		u64 room = nodes[node].most - nodes[node].demand;
+		u64 moved = moving < room ? moving : room;
+
+		nodes[node].demand += moved;
+		moving -= moved;
+	}
+	/* More than the machine carries: all there is, further threads of cores too. */
+	for (node = 0; node < nr_nodes && node < PP_MAX_NODES; node++)
+		nodes[node].demand += moving;
+}
+
+/* Needed is the smallest prefix of a node's ranks that carries the demand. A CPU that
+ * is offline does not count. Tell every rank of the node in order. */
+static inline void pp_size_rank(const struct pp_policy *policy, const struct pp_bounds *bounds,
+				struct pp_sizing *node, const struct pp_rank *of)
+{
+	int lacks = node->carried < node->demand;
+
+	if (!of->capacity || of->rank >= bounds->ceiling)
 		return;
-	if (!of->sibling)
-		size->carried += (u64)of->capacity * policy->fill_pct / 100;
-	size->needed = of->rank + 1;
+	if (lacks)
+		node->packed = of->rank + 1;
+	if (of->rank >= bounds->floor && !lacks)
+		return;
+	node->carried += pp_rank_carries(policy, of);
+	node->needed = of->rank + 1;
 }
 
 /* What the needed prefix takes beyond the demand. */
-static inline u64 pp_size_room(const struct pp_sizing *size)
+static inline u64 pp_size_room(const struct pp_sizing *node)
 {
-	return size->carried > size->demand ? size->carried - size->demand : 0;
+	return node->carried > node->demand ? node->carried - node->demand : 0;
 }
 
 /* The needed size, with the spills since it was last sized as evidence: one more
  * CPU for each two. Utilization tells of a load that has just begun only after tens
  * of milliseconds, and then it is too late for who waits. */
-static inline u32 pp_needed_with_spills(const struct pp_sizing *size, u32 nr_active, u32 spills)
+static inline u32 pp_needed_with_spills(u32 needed, u32 end, u32 ceiling, u32 spills)
 {
-	u32 evident = nr_active + spills / PP_SPILLS_TO_GROW;
+	u32 evident = end + spills / PP_SPILLS_TO_GROW;
 
-	if (spills < PP_SPILLS_TO_GROW || evident < size->needed)
-		return size->needed;
-	return evident < size->ceiling ? evident : size->ceiling;
+	if (spills < PP_SPILLS_TO_GROW || evident < needed)
+		return needed;
+	return evident < ceiling ? evident : ceiling;
 }
 
-/* The size of the active set from now on: more at once, less only when less
+/* The end of the active ranks from now on: more at once, less only when less
  * has done for the hold time, so that a bursty load does not flap. */
-static inline u32 pp_next_active(u32 nr_active, u32 needed, u32 ceiling, u64 now_ns, u64 hold_ns,
+static inline u32 pp_next_active(u32 end, u32 needed, u32 ceiling, u64 now_ns, u64 hold_ns,
 				 u64 *shrink_since_ns)
 {
-	if (needed >= nr_active || nr_active > ceiling) {
+	if (needed >= end || end > ceiling) {
 		*shrink_since_ns = 0;
 		return needed;
 	}
 	if (!*shrink_since_ns)
 		*shrink_since_ns = now_ns;
 	if (now_ns - *shrink_since_ns < hold_ns)
-		return nr_active;
+		return end;
 	*shrink_since_ns = 0;
 	return needed;
+}
+
+/* What a node needs that has had next to nothing since @quiet_since_ns (0: not yet): a
+ * CPU for a while longer, if it had one and may. */
+static inline u32 pp_hold_node(u32 begin, u32 end, u32 needed, u32 ceiling, u64 now_ns,
+			       u64 *quiet_since_ns)
+{
+	if (needed > begin || end == begin || ceiling == begin) {
+		*quiet_since_ns = 0;
+		return needed;
+	}
+	if (!*quiet_since_ns)
+		*quiet_since_ns = now_ns;
+	return now_ns - *quiet_since_ns < PP_NODE_HOLD_NS ? begin + 1 : begin;
 }
 
 #endif /* PP_SIZING_H */

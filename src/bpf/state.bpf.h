@@ -29,6 +29,11 @@ const volatile u16 rank_of_cpu[PP_MAX_CPUS];
 const volatile u16 llc_of_cpu[PP_MAX_CPUS];
 const volatile u16 llc_begin[PP_MAX_LLCS], llc_end[PP_MAX_LLCS]; /* ranks */
 const volatile u64 llc_ranks[PP_MAX_LLCS][PP_RANK_WORDS];
+/* Memory nodes as spans of the ranks; an LLC is of one. */
+const volatile u32 nr_nodes = 1;
+const volatile u16 node_begin[PP_MAX_NODES], node_end[PP_MAX_NODES];
+const volatile u16 node_of_llc[PP_MAX_LLCS];
+const volatile u64 node_ranks[PP_MAX_NODES][PP_RANK_WORDS];
 /* Rank space: the next rank is on the same core. */
 const volatile u64 siblings[PP_RANK_WORDS];
 const volatile u32 threads_per_core = 1; /* the most of any core */
@@ -52,7 +57,21 @@ u32 policy_slot;
 /* Rank space. */
 u64 idle_ranks[PP_RANK_WORDS];
 u64 scope_ranks[PP_NR_SCOPES][PP_RANK_WORDS];
+u64 active_of_node[PP_MAX_NODES][PP_RANK_WORDS];
 u32 rank_capacity[PP_MAX_CPUS];
+
+/* The part of the active set that is of one memory node. */
+struct pp_node {
+	u64 shrink_since_ns; /* since when a smaller set would do; 0: it would not */
+	u64 quiet_since_ns;  /* since when next to nothing runs there; 0: more does */
+	u64 room;	     /* what more its active ranks take until they are full */
+	u32 end;	     /* ranks from its first one to here are active */
+	u32 packed;	     /* ranks from its first one to here would carry the demand */
+	u32 spills;	     /* since the active set was sized */
+	u32 full;	     /* all of the node would be fuller than it should be */
+};
+
+struct pp_node nodes[PP_MAX_NODES];
 
 /* A queue is a DSQ and what is known of it. */
 struct pp_queue {
@@ -141,9 +160,38 @@ static __always_inline u32 cpu_queue(s32 cpu)
 	return PP_CPU_QUEUE_BASE + cpu;
 }
 
+static __always_inline struct pp_node *node_state(u32 node)
+{
+	return &nodes[nr_nodes > 1 ? node % PP_MAX_NODES : 0];
+}
+
+static __always_inline u32 node_of_queue(u32 llc)
+{
+	return nr_nodes > 1 ? node_of_llc[llc % PP_MAX_LLCS] : 0;
+}
+
+static __always_inline u32 node_of(s32 cpu)
+{
+	return node_of_queue(llc_queue(cpu));
+}
+
 static __always_inline bool is_active(s32 cpu)
 {
-	return rank_of(cpu) < active_set.nr;
+	return rank_of(cpu) < node_state(node_of(cpu))->end;
+}
+
+/* Whether a node has active CPUs. */
+static __always_inline bool is_node_active(u32 node)
+{
+	return node_state(node)->end > node_begin[node % PP_MAX_NODES];
+}
+
+/* The node that a task that ran on @cpu is for. */
+static __always_inline u32 home_node(s32 cpu)
+{
+	u32 node = node_of(cpu);
+
+	return nr_nodes <= 1 || is_node_active(node) ? node : active_set.main;
 }
 
 /* Whether this CPU is on its way offline. An interrupt to itself, which is how
@@ -158,10 +206,24 @@ static __always_inline const struct pp_policy *policy_now(void)
 	return &policies[policy_slot & 1];
 }
 
+/* Whether what is of @node is packed there and nowhere else. */
+static __always_inline bool keeps_to_itself(u32 node)
+{
+	return nr_nodes > 1 && !node_state(node)->full &&
+	       policy_now()->min_ranks < policy_now()->max_ranks;
+}
+
 /* Counted where it happens: the counters of a CPU have one writer. */
 static __always_inline void count(enum pp_event event)
 {
 	cpu_state(bpf_get_smp_processor_id())->events[event]++;
+}
+
+/* A spill is evidence that the active set of @node is small. */
+static __always_inline void count_spill(u32 node)
+{
+	__sync_fetch_and_add(&node_state(node)->spills, 1);
+	count(PP_EV_SPILL);
 }
 
 /* Bound to where it is, for now or for good. A BPF program disables migration

@@ -11,6 +11,7 @@ fn a_whole_idle_core_comes_before_a_sibling() {
         allowed: &EVERYWHERE,
         among: &range(0, 8),
         near: &range(0, 4),
+        node: None,
         nr_words: 1,
         threads: 2,
         whole_only: 0,
@@ -20,6 +21,26 @@ fn a_whole_idle_core_comes_before_a_sibling() {
     assert_eq!(pick(5), 5);
     let halves = View { idle: &bits(&[1, 3]), whole_only: 1, ..view };
     assert_eq!(native_pick_idle(&spread, &halves, 1), -1, "rather none than half a core");
+}
+
+#[test]
+fn a_memory_node_is_left_only_if_nothing_is_idle_there() {
+    let view = View {
+        idle: &bits(&[0, 1, 5, 6]),
+        siblings: &bits(&[0, 4, 6]),
+        allowed: &EVERYWHERE,
+        among: &range(0, 8),
+        near: &bits(&[2, 3]),
+        node: Some(&range(4, 8)),
+        nr_words: 1,
+        threads: 2,
+        whole_only: 0,
+    };
+    let policy = packing(8);
+    let pick = |view: &View| (native_pick_idle(&policy, view, 2), native_pick_surplus(view));
+    assert_eq!(pick(&view), (5, 5), "half a core rather than one of another node");
+    assert_eq!(pick(&View { idle: &bits(&[0, 1]), ..view }), (0, 0));
+    assert_eq!(pick(&View { node: None, ..view }), (0, 0));
 }
 
 proptest! {
@@ -35,7 +56,7 @@ proptest! {
         let near = range(from, (from + len).min(512));
         let among = range(0, nr);
         let view = View {
-            idle: &idle, siblings: &siblings, allowed: &allowed, among: &among, near: &near,
+            idle: &idle, siblings: &siblings, allowed: &allowed, among: &among, near: &near, node: None,
             nr_words: WORDS as u32, threads: 2, whole_only: 0,
         };
         let rank = native_pick_idle(&policy, &view, prev);

@@ -103,11 +103,12 @@ pub fn rank(machine: &Machine) -> Result<Ranks> {
 /// The same as the simulator takes them.
 pub fn for_sim(ranks: &Ranks) -> Vec<powerpack_sim::RankedCpu> {
     let (next_is_sibling, kinds) = (ranks.next_is_sibling(), ranks.kinds());
-    let nr_efficient = ranks.nr_efficient();
+    let (nr_efficient, nodes) = (ranks.nr_efficient(), ranks.node_of_rank());
     let cpus = ranks.cpus().iter().enumerate();
     cpus.map(|(rank, cpu)| powerpack_sim::RankedCpu {
         cpu: cpu.cpu as u32,
         llc: cpu.llc as u32,
+        node: nodes[rank] as u32,
         capacity: cpu.capacity as u32,
         online: cpu.online,
         next_is_sibling: next_is_sibling[rank],

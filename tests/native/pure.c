@@ -28,14 +28,12 @@ EXPORT(int, should_preempt, (u64 deadline, u64 run, u64 curr, u64 left, u64 expe
        (deadline, run, curr, left, expected, ran))
 EXPORT(int, slice_over, (u64 expected, u64 ran, int short_waits), (expected, ran, short_waits))
 EXPORT(u32, effective_weight, (u32 weight, u32 cgroup), (weight, cgroup))
-EXPORT(u32, next_active, (u32 nr, u32 needed, u32 ceiling, u64 now, u64 hold, u64 *since),
-       (nr, needed, ceiling, now, hold, since))
-u32 native_needed_with_spills(u32 needed, u32 ceiling, u32 nr_active, u32 spills)
-{
-	struct pp_sizing size = { .needed = needed, .ceiling = ceiling };
-
-	return pp_needed_with_spills(&size, nr_active, spills);
-}
+EXPORT(u32, next_active, (u32 end, u32 needed, u32 ceiling, u64 now, u64 hold, u64 *since),
+       (end, needed, ceiling, now, hold, since))
+EXPORT(u32, hold_node, (u32 begin, u32 end, u32 needed, u32 ceiling, u64 now, u64 *since),
+       (begin, end, needed, ceiling, now, since))
+EXPORT(u32, needed_with_spills, (u32 needed, u32 end, u32 ceiling, u32 spills),
+       (needed, end, ceiling, spills))
 
 EXPORT(int, should_wait, (const struct pp_policy *policy, const struct pp_wait *task),
        (policy, task))
@@ -55,20 +53,20 @@ EXPORT(s32, pick_surplus, (const struct pp_view *view), (view))
 EXPORT(u64, whole_cores, (u64 idle, u64 siblings, u32 threads), (idle, siblings, threads))
 EXPORT(u64, ranks_below, (u32 end, u32 word), (end, word))
 
-/* The needed prefix in the low, the ceiling in the high half. */
-u64 native_size(const struct pp_policy *policy, const u32 *capacity, u32 nr_ranks, u64 demand,
-		u32 threads)
+/* The needed prefixes of @nr_nodes nodes of as many ranks each, from the demands in
+ * @nodes; returns the ceiling. */
+u32 native_size(const struct pp_policy *policy, const u32 *capacity, u32 nr_ranks, u32 threads,
+		struct pp_sizing *nodes, u32 nr_nodes)
 {
-	struct pp_sizing size = { .demand = demand };
+	struct pp_bounds bounds = {};
+	struct pp_rank of[PP_MAX_CPUS];
 
 	for (u32 rank = 0; rank < nr_ranks; rank++) {
-		struct pp_rank of = {
-			.rank = rank,
-			.capacity = capacity[rank],
-			.sibling = rank % threads > 0,
-		};
-
-		pp_size_rank(policy, &size, &of);
+		of[rank] = (struct pp_rank){ rank, capacity[rank], rank % threads > 0 };
+		pp_bound_rank(policy, &bounds, &nodes[rank * nr_nodes / nr_ranks], &of[rank]);
 	}
-	return size.needed | (u64)size.ceiling << 32;
+	pp_share_demand(nodes, nr_nodes);
+	for (u32 rank = 0; rank < nr_ranks; rank++)
+		pp_size_rank(policy, &bounds, &nodes[rank * nr_nodes / nr_ranks], &of[rank]);
+	return bounds.ceiling;
 }

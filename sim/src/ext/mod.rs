@@ -46,6 +46,10 @@ impl Ext {
     pub fn nr_active(&self) -> usize {
         self.native.nr_active()
     }
+
+    pub fn is_active(&self, cpu: usize) -> bool {
+        self.native.is_active(cpu)
+    }
 }
 
 impl Class {

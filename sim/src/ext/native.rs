@@ -12,6 +12,8 @@ use super::ffi::powerpack_ops;
 pub struct RankedCpu {
     pub cpu: u32,
     pub llc: u32,
+    /// The memory node; those of one are neighbours.
+    pub node: u32,
     /// 1..=1024.
     pub capacity: u32,
     /// Which kind of core, smallest first.
@@ -39,6 +41,7 @@ unsafe extern "C" {
     fn sim_classify(cgroup: *mut c_void, workload: u32);
     fn sim_apply(policy: *const PolicyBytes);
     fn sim_nr_active() -> u32;
+    fn sim_is_active(cpu: i32) -> bool;
     fn sim_sabotage(how: u32);
 }
 
@@ -90,6 +93,12 @@ impl Native {
     pub fn nr_active(&self) -> usize {
         // SAFETY: reads a variable.
         unsafe { sim_nr_active() as usize }
+    }
+
+    /// Whether a CPU is active.
+    pub fn is_active(&self, cpu: usize) -> bool {
+        // SAFETY: reads variables.
+        unsafe { sim_is_active(cpu as i32) }
     }
 
     /// The ops that the scheduler defines.

@@ -116,6 +116,14 @@ impl Kernel {
         }
     }
 
+    /// Whether `cpu` is active; no CPU is if it is not our scheduler.
+    pub fn is_active(&self, cpu: usize) -> bool {
+        match &self.class {
+            Class::Ext(ext) => ext.is_active(cpu),
+            Class::Fair(_) => false,
+        }
+    }
+
     /// Whether `cpu` runs a task.
     pub fn is_running(&self, cpu: usize) -> bool {
         self.cpus[cpu].running.is_some()

@@ -4,6 +4,7 @@ use powerpack_sim::{Kernel, State};
 
 use super::MS;
 use crate::bpf::intf;
+use crate::topology::Ranks;
 
 /// An idle CPU of the active set may leave a shared queue alone for so long: a
 /// kick is under way, or the task has just come.
@@ -30,7 +31,9 @@ const CARRIED_SLACK: f64 = 0.5;
 /// Looks at a machine each millisecond.
 pub struct Watch {
     order: Vec<usize>,
-    llcs: usize,
+    /// By rank.
+    nodes: Vec<usize>,
+    llcs: Vec<(usize, usize)>,
     left_alone_ms: u32,
     settled_ms: u64,
     busy_ns: u64,
@@ -39,11 +42,13 @@ pub struct Watch {
 }
 
 impl Watch {
-    /// `order`: CPUs by rank. `can_move`: all tasks may run everywhere. `packs_all`: and
-    /// none may use surplus CPUs by right.
-    pub fn new(order: Vec<usize>, llcs: usize, can_move: bool, packs_all: bool) -> Self {
+    /// `can_move`: all tasks may run everywhere. `packs_all`: and none may use surplus
+    /// CPUs by right.
+    pub fn new(ranks: &Ranks, can_move: bool, packs_all: bool) -> Self {
+        let order = ranks.cpus().iter().map(|cpu| cpu.cpu).collect();
+        let (nodes, llcs) = (ranks.node_of_rank(), ranks.llcs());
         let (left_alone_ms, settled_ms, busy_ns) = (0, 0, 0);
-        Watch { order, llcs, left_alone_ms, settled_ms, busy_ns, can_move, packs_all }
+        Watch { order, nodes, llcs, left_alone_ms, settled_ms, busy_ns, can_move, packs_all }
     }
 
     /// The policy or the CPUs have changed.
@@ -65,17 +70,20 @@ impl Watch {
     }
 
     /// Whether an idle CPU leaves what only it can run alone, or an active one what
-    /// its LLC shares.
+    /// its memory node shares.
     fn leaves_alone(&self, kernel: &Kernel) -> bool {
         let own = |&cpu: &usize| {
             kernel.is_idle(cpu)
                 && kernel.waiting_on(cpu) + kernel.waiting_in(CPU_QUEUE_BASE + cpu) > 0
         };
-        let shared = |&cpu: &usize| {
-            kernel.is_idle(cpu) && (0..self.llcs).any(|llc| kernel.waits_for(llc, cpu))
+        let shared = |rank: usize| {
+            let (cpu, mut llcs) = (self.order[rank], self.llcs.iter().enumerate());
+            let of_node = |begin: usize| self.nodes[begin] == self.nodes[rank];
+            kernel.is_active(cpu)
+                && kernel.is_idle(cpu)
+                && llcs.any(|(llc, span)| of_node(span.0) && kernel.waits_for(llc, cpu))
         };
-        let active = &self.order[..kernel.nr_active().unwrap()];
-        self.order.iter().any(own) || active.iter().any(shared)
+        self.order.iter().any(own) || (0..self.order.len()).any(shared)
     }
 
     /// Nobody waits for long for the active CPUs while another is idle.
@@ -119,7 +127,7 @@ impl Watch {
 
     /// Among equals nobody waited for more than a slice of everyone else, `turns` times.
     pub fn check_waits(&self, kernel: &Kernel) {
-        let turns = if self.llcs > 1 { TURNS_OF_OTHER_LLCS } else { TURNS };
+        let turns = if self.llcs.len() > 1 { TURNS_OF_OTHER_LLCS } else { TURNS };
         let bound_ns = (kernel.tasks.len() as u64 + 1) * SLICE_MAX_NS * turns;
         for (id, task) in kernel.tasks.iter().enumerate() {
             let waits = task.state == State::Queued;
@@ -142,7 +150,7 @@ impl Watch {
             let own = kernel.waiting_in(CPU_QUEUE_BASE + cpu);
             format!("CPU {cpu} {state} local {} own {own}", kernel.waiting_on(cpu))
         });
-        let shared: Vec<usize> = (0..self.llcs).map(|llc| kernel.waiting_in(llc)).collect();
+        let shared: Vec<usize> = (0..self.llcs.len()).map(|llc| kernel.waiting_in(llc)).collect();
         let cpus: Vec<String> = cpus.collect();
         let active = kernel.nr_active().unwrap();
         let ms = kernel.now_ns() / MS;

@@ -66,7 +66,7 @@ fn drive(case: &Case, sabotage: Option<Sabotage>) {
         && case.switches.is_empty()
         && ranks.kinds().iter().all(|&kind| kind == 0)
         && case.loads.iter().all(|load| load.workload != WORKLOAD_SPREAD);
-    let mut watch = Watch::new(order.clone(), ranks.llcs().len(), can_move, packs_all);
+    let mut watch = Watch::new(&ranks, can_move, packs_all);
     for ms in 1..=1000 {
         kernel.run_until(ms * MS);
         for _ in case.switches.iter().filter(|&&switch| switch == ms) {

@@ -74,14 +74,15 @@ impl Program for Partner {
 
 pub fn machines() -> impl Strategy<Value = String> {
     let llc = (1..4usize, 1..3usize, prop_oneof![Just(1024usize), 300..1024usize]);
-    prop::collection::vec(llc, 1..4).prop_map(|llcs| {
+    (prop::collection::vec(llc, 1..4), prop::bool::weighted(0.3)).prop_map(|(llcs, numa)| {
         let mut text = "name='any'\nabout=''\n[costs]\nhz=250\nswitch_us=2\nwake_us=5\n".to_owned();
         for (package, (cores, threads, capacity)) in llcs.into_iter().enumerate() {
             text += &format!(
                 "[core.of{package}]\nthreads={threads}\ncapacity={capacity}\n\
                  smt_speed_pct={:?}\n[[llc]]\ncore='of{package}'\npackage={package}\n\
-                 cores={cores}\n",
-                &[100, 60][..threads]
+                 cores={cores}\nnode={}\n",
+                &[100, 60][..threads],
+                if numa { package } else { 0 }
             );
         }
         text
