@@ -7,10 +7,12 @@ loads.py table COMMAND FILE..          docs/loads.md, from the parts' results
 
 import json
 import re
+import statistics
 import sys
 from pathlib import Path
 
 from reality import command
+from table import median_error, paired_ratios
 
 # A CPU is used if it is non-idle for more than this (%).
 USED_PCT = 1.0
@@ -21,6 +23,15 @@ MESSAGES = 2 * 20 * 20 * 200
 STAIRS = ["stairs-5", "stairs-10", "stairs-20", "stairs-40", "stairs-60", "stairs-80"]
 HERDS = ["herd-20", "herd-40", "herd-200"]
 ON_OFF = ["on-off-20", "on-off-200", "on-off-2000", "on-off-5000"]
+HARD = {
+    "shell_loop": "300 short-lived tasks, one after the other",
+    "build": "a parallel build, 8 at a time",
+    "pipeline": "a pipeline of four programs",
+    "step": "a step from 5 to 95 %: from its first moment",
+    "hog": "a hog among 8 small tasks: those",
+    "real_time": "real-time tasks take 70 % of CPUs 0 and 1: 8 others",
+    "pinned": "four tasks pinned to CPUs 6 and 7: 8 others",
+}
 TITLES = {
     "eevdf": "EEVDF",
     "bpfland": "scx_bpfland -m powersave",
@@ -120,6 +131,51 @@ def evacuation_table(runs):
     return table(header, rows)
 
 
+def hard_cell(name, run):
+    if "result" not in run:
+        return run.get("failed", "not run")
+    result = run["result"]
+    used, total, _ = spread_of(result)
+    if "elapsed_s" in result:
+        return f"{result['elapsed_s']:.2f} s; {total:.0f} % on {used}"
+    longest = result["response"]["max_us"] / 1e3
+    # The step is measured from its first moment on.
+    overruns = result["overruns"]
+    return f"{total:.0f} % on {used}; {overruns} overruns; {longest:.1f} ms"
+
+
+def hard_table(path):
+    if not Path(path).exists():
+        return "Not measured."
+    _, runs = read([path])
+    scheds = list(dict.fromkeys(sched for _, sched in runs if sched))
+    rows = [[label, *(hard_cell(name, runs.get((name, sched), {})) for sched in scheds)]
+            for name, label in HARD.items()]
+    return table(["load", *map(title, scheds)], rows)
+
+
+def throughput_table(path):
+    """Medians of the ratios to the kernel's runs before and after, and their spread."""
+    if not Path(path).exists():
+        return "Not measured."
+    rates = {}
+    for line in Path(path).read_text().splitlines():
+        record = json.loads(line)
+        if "result" not in record or record["name"] == "kernel":
+            continue
+        result = record["result"]
+        rate = result["total_work"] if "total_work" in result else 1 / result["elapsed_s"]
+        rates.setdefault(record["name"], []).append((record["sched"], {"total_work": rate}))
+    scheds = list(dict.fromkeys(sched for runs in rates.values() for sched, _ in runs if sched != "eevdf"))
+    rows = []
+    for name, runs in rates.items():
+        ratios = {sched: sorted(paired_ratios(runs, sched)) for sched in scheds}
+        rows.append([name, *(
+            f"{statistics.median(r):.3f} ± {median_error(r):.3f} ({r[0]:.2f}..{r[-1]:.2f})"
+            for r in ratios.values())])
+    return table(["load", *map(title, scheds)], rows)
+
+
 def cost_table(path):
     """Rows of bench-guest.sh from machines of several sizes: {cpus: {row: {sched: [..]}}}."""
     sizes = {}
@@ -196,9 +252,27 @@ stairs-40: 3.2) work is lost, as there is no more time to be had.
 
 {evacuation}
 
+## Hard loads
+
+What each takes, what all CPUs that are used (above {used:g} %) are non-idle, and how many these are;
+of periodic tasks the overruns and the longest response.
+
+{hard}
+
+In virtual time the CPUs share the instructions: a second of several busy ones does not get more
+done than a second of one. What more CPUs gain does not show here, only what it costs.
+
+## Throughput at saturation
+
+Work done of that under EEVDF, in pairs: twice as many hogs as CPUs, `hackbench -g 2 -l 400`, a
+compilation of C files, two for each CPU at a time. Two CPUs emulated in parallel; median ± its error
+(least..most).
+
+{throughput}
+
 ## Cost by the number of CPUs
 
-Guest instructions, median; a machine has five minutes of the host's time, and "-" is what it
+Guest instructions, median; a machine has 75 minutes of the host's time, and "-" is what it
 did not come to.
 
 {cost}
@@ -221,7 +295,8 @@ def main():
     print(PAGE.format(
         command=made_by, kernel=f"Linux {kernel}", used=USED_PCT,
         stairs=loads_table({key: run for key, run in runs.items() if "@" not in key[1]}, STAIRS + HERDS),
-        on_off=on_off_table(runs), evacuation=evacuation_table(runs),
+        on_off=on_off_table(runs), hard=hard_table(Path(results) / "hard.json"),
+        throughput=throughput_table(Path(results) / "throughput.json"), evacuation=evacuation_table(runs),
         cost=cost_table(results), verifier=verifier_table(results)), end="")
 
 

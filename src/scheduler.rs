@@ -334,7 +334,7 @@ fn store<To: Copy, From: Copy>(to: &mut To, from: From) {
 /// Sizes that C asserts too: what one side means the other reads.
 const _: () = {
     assert!(size_of::<intf::pp_policy>() == 56);
-    assert!(size_of::<intf::pp_cpu>() == 192);
+    assert!(size_of::<intf::pp_cpu>() == 256);
     assert!(size_of::<intf::pp_active>() == 32);
 };
 

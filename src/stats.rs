@@ -209,11 +209,10 @@ fn share_pct(part: u64, whole: u64) -> f64 {
     if whole == 0 { 0.0 } else { (part as f64 / whole as f64 * 100.0).min(100.0) }
 }
 
-/// Time run until `now_ns`, with what is running.
+/// Time not idle until `now_ns`, with what is running: a task of ours, or a real-time one.
 fn busy_ns(cpu: &intf::pp_cpu, now_ns: u64) -> u64 {
-    let running =
-        if cpu.running_since_ns == 0 { 0 } else { now_ns.saturating_sub(cpu.running_since_ns) };
-    cpu.busy_ns + running
+    let since = [cpu.running_since_ns, cpu.other_since_ns].into_iter().find(|&since| since > 0);
+    cpu.busy_ns + since.map_or(0, |since| now_ns.saturating_sub(since))
 }
 
 /// Utilization at `now_ns`, 0..=1024. What BPF keeps stands for the CPU's last change of
@@ -313,6 +312,8 @@ mod tests {
         assert_eq!(busy_ns(&cpu, 100), 5);
         cpu.running_since_ns = 90;
         assert_eq!(busy_ns(&cpu, 100), 15);
+        (cpu.running_since_ns, cpu.other_since_ns) = (0, 98);
+        assert_eq!(busy_ns(&cpu, 100), 7);
         assert_eq!(share_pct(1, 0), 0.0);
         assert_eq!(share_pct(1, 4), 25.0);
     }

@@ -3,6 +3,7 @@
 //! calibrated, because calibrated loops drift under emulation.
 
 mod clock;
+mod command;
 mod drain;
 mod hogs;
 mod interrupts;
@@ -99,6 +100,12 @@ enum Load {
         #[arg(long)]
         pin: Option<usize>,
     },
+    /// Any other program, until it ends
+    Command {
+        /// The program and its arguments
+        #[arg(last = true, required = true)]
+        command: Vec<String>,
+    },
     /// No load at all: count timer and rescheduling interrupts
     Interrupts {
         #[arg(long, default_value_t = 10.0)]
@@ -156,6 +163,7 @@ fn run(load: Load, json: bool) -> Result<String> {
             show(&hogs::run(seconds, count, &nice, pin)?, json)
         }
         Load::Pipe { rounds, pin } => show(&pipe::run(rounds, pin)?, json),
+        Load::Command { command } => show(&command::run(&command)?, json),
         Load::Interrupts { seconds } => show(&interrupts::run(seconds)?, json),
         Load::Drain { seconds, settle_ms, tasks, command } => {
             show(&drain::run(&tasks, seconds, settle_ms, &command)?, json)

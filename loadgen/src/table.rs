@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use crate::samples::Summary;
 use crate::schedstat::NonIdle;
-use crate::{drain, hogs, interrupts, periodic, pipe};
+use crate::{command, drain, hogs, interrupts, periodic, pipe};
 
 /// A report that can be shown as text, several lines with or without an end.
 pub trait Table {
@@ -58,6 +58,12 @@ impl Table for periodic::Report {
         line!(text, "{}", task_line("all", counts, &self.response, &self.wake_latency));
         line!(text, "longest delay beyond a task's own run time: {:.0} us\n", self.max_delay_us);
         text + &self.non_idle.table()
+    }
+}
+
+impl Table for command::Report {
+    fn table(&self) -> String {
+        format!("{:.3} s\n\n{}", self.elapsed_s, self.non_idle.table())
     }
 }
 

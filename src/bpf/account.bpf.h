@@ -136,6 +136,43 @@ verified_once int account_run(struct pp_task *task, struct pp_cpu *cpu __arg_non
 	return 0;
 }
 
+/* What real-time tasks have used of a CPU until @now, of which the last @ran. */
+verified_once u32 taken_after(const struct pp_cpu *cpu __arg_nonnull, u64 now, u64 ran)
+{
+	return util_after(cpu->taken_fp, now - ran - cpu->taken_updated_ns, ran, capacity_now(cpu));
+}
+
+/* For how long they have had it now. */
+static __always_inline u64 taken_since(const struct pp_cpu *cpu, u64 now)
+{
+	s64 since = now - cpu->other_since_ns;
+
+	return cpu->other_since_ns && since >= (s64)PP_TAKEN_MIN_NS ? since : 0;
+}
+
+/* The CPU is ours again, or idle. */
+static __always_inline void account_taken(struct pp_cpu *cpu, u64 now)
+{
+	u64 ran = taken_since(cpu, now);
+
+	cpu->other_since_ns = 0;
+	if (cpu->taken)
+		cpu->taken_est_ns = pp_run_est(cpu->taken_est_ns, ran);
+	cpu->taken = 0;
+	if (!ran)
+		return;
+	cpu->busy_ns += ran;
+	cpu->taken_fp = taken_after(cpu, now, ran);
+	cpu->taken_updated_ns = now;
+}
+
+/* Whether real-time tasks keep a CPU for long. */
+static __always_inline bool is_taken(const struct pp_cpu *cpu, u64 now)
+{
+	return cpu->other_since_ns &&
+	       pp_is_taken_long(cpu->taken ? cpu->taken_est_ns : 0, taken_since(cpu, now));
+}
+
 /* A run has ended because the task sleeps: remember what it needed. */
 static __always_inline void account_sleep(struct pp_task *task)
 {

@@ -24,10 +24,11 @@ static __always_inline struct pp_sizing *sizing_of(u32 node)
 	return &sizings[nr_nodes > 1 ? node % PP_MAX_NODES : 0];
 }
 
-/* A CPU's utilization now, less what is bound to it; sees what that leaves. */
+/* A CPU's utilization now, less what is bound to it; sees what that and real-time
+ * tasks leave. */
 static __always_inline u32 measure_cpu(const struct pp_cpu *cpu, u64 now, u32 *left)
 {
-	u32 util, bound;
+	u32 util, bound, kept;
 
 	if (!cpu->online) {
 		*left = 0;
@@ -35,7 +36,8 @@ static __always_inline u32 measure_cpu(const struct pp_cpu *cpu, u64 now, u32 *l
 	}
 	util = pp_util(cpu_util_now(cpu, now));
 	bound = pp_util(util_after(cpu->bound_fp, now - cpu->bound_updated_ns, 0, 0));
-	*left = cpu->capacity > bound ? cpu->capacity - bound : 1;
+	kept = bound + pp_util(taken_after(cpu, now, taken_since(cpu, now)));
+	*left = cpu->capacity > kept ? cpu->capacity - kept : 1;
 	return util > bound ? util - bound : 0;
 }
 

@@ -111,7 +111,7 @@ enum pp_event {
 struct pp_cpu {
 	u64 running_since_ns; /* 0: no task of ours runs */
 	u64 updated_ns;	      /* the time that util_fp stands for */
-	u64 busy_ns;	      /* ns of tasks run since the scheduler was loaded */
+	u64 busy_ns;	      /* not idle since the scheduler was loaded */
 	u64 bound_updated_ns;
 	u64 stint_start_ns; /* when the running task was put on the CPU */
 	u64 curr_deadline;  /* its virtual deadline, on the scale of queue curr_queue */
@@ -127,10 +127,15 @@ struct pp_cpu {
 	u32 curr_queue;
 	u32 perf; /* 0..1024, the performance that was last wished of it */
 	u32 seen; /* has been online since the scheduler was loaded */
-	u32 pad;
+	/* Real-time tasks and the like, which go before all of ours. */
+	u32 taken;	      /* they have taken the CPU from a task of ours */
+	u32 taken_fp;	      /* their utilization, as util_fp */
+	u64 taken_updated_ns; /* the time that taken_fp stands for */
+	u64 taken_est_ns;     /* for how long they are expected to take it */
+	u64 other_since_ns;   /* since when neither a task of ours nor nobody runs; 0: one does */
 	u64 events[PP_NR_EVENTS];
 } __attribute__((aligned(64)));
-_Static_assert(sizeof(struct pp_cpu) == 192, "pp_cpu is shared with Rust");
+_Static_assert(sizeof(struct pp_cpu) == 256, "pp_cpu is shared with Rust");
 
 /* The active set as it is now: the first ranks of each memory node. */
 struct pp_active {

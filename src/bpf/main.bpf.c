@@ -168,6 +168,7 @@ void BPF_STRUCT_OPS(powerpack_running, struct task_struct *p)
 	if (!task)
 		return;
 	update_cpu_util(cpu, now);
+	account_taken(cpu, now);
 	cpu->running_since_ns = now;
 	cpu->stint_start_ns = now;
 	cpu->direct_waiting = 0;
@@ -189,6 +190,15 @@ void BPF_STRUCT_OPS(powerpack_tick, struct task_struct *p)
 	tick_cpu(p, scx_bpf_task_cpu(p), scx_bpf_now());
 }
 
+/* A task with some of its slice left stops only for a higher class. It would be kept in
+ * the CPU's own queue; with no slice it comes to ops.enqueue instead. */
+static __always_inline void note_taken(struct task_struct *p, struct pp_cpu *cpu)
+{
+	cpu->taken = 1;
+	if (pp_is_taken_long(cpu->taken_est_ns, 0))
+		scx_bpf_task_set_slice(p, 0);
+}
+
 void BPF_STRUCT_OPS(powerpack_stopping, struct task_struct *p, bool runnable)
 {
 	struct pp_task *task = task_of(p);
@@ -198,10 +208,13 @@ void BPF_STRUCT_OPS(powerpack_stopping, struct task_struct *p, bool runnable)
 	look_at_freq(cpu, scx_bpf_task_cpu(p));
 	account_run(task, cpu, now);
 	cpu->running_since_ns = 0;
+	cpu->other_since_ns = now;
 	if (!task)
 		return;
 	if (!runnable)
 		account_sleep(task);
+	else if (p->scx.slice)
+		note_taken(p, cpu);
 	refresh_kind(p, task);
 	if (task->cgroup_generation != cgroup_generation)
 		refresh_cgroup(p, task);
@@ -211,6 +224,10 @@ void BPF_STRUCT_OPS(powerpack_update_idle, s32 cpu, bool idle)
 {
 	struct pp_cpu *state = cpu_state(cpu);
 
+	if (idle)
+		account_taken(state, scx_bpf_now());
+	else
+		state->other_since_ns = scx_bpf_now();
 	if (!state->online)
 		idle = false;
 	set_idle(rank_of(cpu), idle);
@@ -238,6 +255,8 @@ static void note_hotplug(s32 cpu, bool online)
 
 	state->online = online;
 	state->running_since_ns = 0;
+	state->other_since_ns = 0;
+	state->taken = 0;
 	if (online && !state->seen) {
 		state->seen = 1;
 		__sync_fetch_and_add(&cpus_generation, 1);

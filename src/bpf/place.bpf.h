@@ -204,10 +204,10 @@ static __always_inline u64 kept_by_running(const struct pp_task *task, s32 cpu, 
 /* Whether @p should wait in the queue of @cpu's LLC. */
 verified_once bool should_wait(const struct pp_task *task __arg_nonnull, s32 cpu, bool waking)
 {
-	u32 llc = llc_queue(cpu);
+	u32 llc = llc_queue(cpu), servers = nr_servers(llc);
 	struct pp_wait wait = {
 		.wait_ns = pp_expected_wait(queue_of(llc)->queued_ns, task_run_class(task),
-					    kept_by_running(task, cpu, waking), nr_servers(llc)),
+					    kept_by_running(task, cpu, waking), servers),
 		.run_left_ns = task_run_left(task),
 		.running_left_ns = waking ? running_left(cpu_state(cpu), scx_bpf_now()) : 0,
 		.room = node_state(home_node(cpu))->room,
@@ -215,6 +215,8 @@ verified_once bool should_wait(const struct pp_task *task __arg_nonnull, s32 cpu
 		.util = pp_util(task->util_fp),
 	};
 
+	if (servers == 1 && is_taken(cpu_state(cpu), scx_bpf_now()))
+		return false;
 	return pp_should_wait(policy_now(), &wait);
 }
 
@@ -233,7 +235,7 @@ verified_once bool spill(struct task_struct *p __arg_trusted, struct pp_task *ta
 	s32 cpu = here;
 
 	if ((enq_flags & SCX_ENQ_WAKEUP) || is_active(here) ||
-	    rank_of(here) >= active_set.ceiling) {
+	    rank_of(here) >= active_set.ceiling || cpu_state(here)->taken) {
 		cpu = claim_surplus(task, here, false);
 		if (cpu < 0)
 			return false;
