@@ -49,6 +49,21 @@ pub fn explain_load_failure(err: libbpf_rs::Error) -> anyhow::Error {
     old_pahole(&malformed)
 }
 
+/// Why a scheduler that was loaded did not get in charge.
+pub fn explain_attach_failure(err: anyhow::Error) -> anyhow::Error {
+    if let Some(name) = loaded_scheduler() {
+        return anyhow::anyhow!("another sched_ext scheduler was loaded meanwhile, {name}");
+    }
+    let isolated = fs::read_to_string("/sys/devices/system/cpu/isolated").unwrap_or_default();
+    match isolated.trim() {
+        "" => err.context("the kernel refused to attach the scheduler"),
+        cpus => anyhow::anyhow!(
+            "the kernel runs no sched_ext scheduler while CPUs are isolated from scheduling \
+             ({cpus}): boot without isolcpus=; nohz_full= and cpusets keep CPUs free too"
+        ),
+    }
+}
+
 fn old_pahole(malformed: &[String]) -> anyhow::Error {
     anyhow::anyhow!(
         "this kernel's BTF was made by a pahole older than 1.26, so that no sched_ext scheduler \

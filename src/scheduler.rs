@@ -6,7 +6,7 @@ use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result, anyhow};
+use anyhow::{Context, Result};
 use libbpf_rs::skel::{OpenSkel, Skel, SkelBuilder};
 use libbpf_rs::{Link, OpenObject, PrintLevel, ProgramInput};
 use log::debug;
@@ -84,7 +84,7 @@ impl<'a> Scheduler<'a> {
         if verbose {
             tell_verified(&skel);
         }
-        let link = scx_ops_attach!(skel, powerpack_ops).map_err(explain_attach_failure)?;
+        let link = scx_ops_attach!(skel, powerpack_ops).map_err(host::explain_attach_failure)?;
         Ok(Scheduler { skel, link: Some(link), slot: 0 })
     }
 
@@ -300,13 +300,6 @@ fn write_topology(skel: &mut OpenBpfSkel<'_>, ranks: &Ranks) -> Result<()> {
         }
     }
     Ok(())
-}
-
-fn explain_attach_failure(err: anyhow::Error) -> anyhow::Error {
-    match host::loaded_scheduler() {
-        Some(name) => anyhow!("another sched_ext scheduler was loaded meanwhile, {name}"),
-        None => err.context("the kernel refused to attach the scheduler"),
-    }
 }
 
 /// The arguments of a program, as it reads them.

@@ -60,6 +60,15 @@ verified_once int refresh_cgroup(struct task_struct *p __arg_trusted,
 	return 0;
 }
 
+/* A task is treated as its parent until it is looked up: a short-lived one never is. */
+static __always_inline void inherit_cgroup(struct pp_task *task, const struct pp_task *parent)
+{
+	if (!parent)
+		return;
+	task->weight = parent->weight;
+	task->workload = parent->workload;
+}
+
 /* Its nice value or its cgroup has changed: looked up when it next stops or ticks. */
 static __always_inline void look_up_anew(struct pp_task *task)
 {

@@ -65,7 +65,9 @@ s32 BPF_STRUCT_OPS_SLEEPABLE(powerpack_init_task, struct task_struct *p,
 	task->run_est_ns = PP_RUN_FIRST_NS;
 	task->updated_ns = scx_bpf_now();
 	task->weight = PP_WEIGHT_DEFAULT;
-	/* p is not in its cgroup yet. */
+	/* p is not in its cgroup yet: that of who forks it, mostly. */
+	if (args->fork)
+		inherit_cgroup(task, task_of(bpf_get_current_task_btf()));
 	look_up_anew(task);
 	return 0;
 }

@@ -84,6 +84,12 @@ utils=$(scx_powerpack status --json | grep -o '"util":[0-9]*' | cut -d: -f2)
 [ "$(echo "$utils" | wc -l)" = 4 ] || fail "status tells no utilization"
 least=$(echo "$utils" | sort -n | head -n 1)
 [ "$least" -lt 300 ] || fail "no CPU of an idle machine is told to be idle: $utils"
+# Calm for half a minute, and the pressure of the last ten seconds gone.
+for i in $(seq 60); do
+	sleep 1
+	[[ $(scx_powerpack mode) != packing* ]] || break
+done
+[[ $(scx_powerpack mode) == 'packing (auto: the load fits'* ]] || fail "auto does not pack again after $i s: $(scx_powerpack mode)"
 scx_powerpack mode packing >/dev/null
 [ "$(scx_powerpack mode)" = packing ] || fail "auto cannot be left"
 stop

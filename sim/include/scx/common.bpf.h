@@ -78,6 +78,7 @@ struct scx_exit_info {
 	s32 kind;
 };
 struct scx_init_task_args {
+	bool fork;
 	struct cgroup *cgroup;
 };
 struct scx_cgroup_init_args {

@@ -162,7 +162,9 @@ impl Kernel {
         let task = &mut self.tasks[id];
         task.c_mut().cgroup = cgroup;
         let task = task.ptr();
-        self.op(0, |ops| (ops.init_task)(task, std::ptr::null_mut()));
+        // A `struct scx_init_task_args` that says no more than that nobody has forked.
+        let mut args = [0u64; 2];
+        self.op(0, |ops| (ops.init_task)(task, args.as_mut_ptr().cast()));
         self.op(0, |ops| (ops.enable)(task));
     }
 
