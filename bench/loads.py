@@ -22,7 +22,8 @@ SETTLE_S = 1
 MESSAGES = 2 * 20 * 20 * 200
 STAIRS = ["stairs-5", "stairs-10", "stairs-20", "stairs-40", "stairs-60", "stairs-80"]
 HERDS = ["herd-20", "herd-40", "herd-200"]
-ON_OFF = ["on-off-20", "on-off-200", "on-off-2000", "on-off-5000"]
+KNOB_LOADS = ["stairs-20", "stairs-60", "herd-20", "herd-40"]
+ON_OFF = ["on-off-10", "on-off-20", "on-off-200", "on-off-2000", "on-off-5000"]
 HARD = {
     "shell_loop": "300 short-lived tasks, one after the other",
     "build": "a parallel build, 8 at a time",
@@ -103,11 +104,23 @@ def on_off_table(runs):
                 changes = f"{(counters['grow'] + counters['shrink']) / seconds:.2f}"
             response = result["response"]
             rows.append([name, title(sched), changes, result["overruns"],
+                         f"{result['wake_latency']['mean_us'] / 1e3:.2f}",
+                         f"{result['wake_latency']['max_us'] / 1e3:.2f}",
                          f"{response['mean_us'] / 1e3:.1f}", f"{response['max_us'] / 1e3:.1f}",
                          f"{result['max_delay_us'] / 1e3:.2f}"])
     header = ["load", "scheduler", "changes of the active set a second", "overruns",
+              "wake-up latency, mean, ms", "longest",
               "response, mean, ms", "longest", "longest beyond the own run, ms"]
     return table(header, rows)
+
+
+def knobs_table(runs):
+    """Of the runs with knobs, MODE/FILL_PCT/BUDGET_MS."""
+    rows = []
+    for sched in dict.fromkeys(sched for _, sched in runs if "/" in sched):
+        _, fill, budget = sched.split("/")
+        rows.append([fill, budget, *(load_cell(runs.get((name, sched), {})) for name in KNOB_LOADS)])
+    return table(["--fill-pct", "--latency-budget-ms", *KNOB_LOADS], rows) if rows else "Not measured."
 
 
 def evacuation_table(runs):
@@ -252,6 +265,12 @@ stairs-40: 3.2) work is lost, as there is no more time to be had.
 
 {evacuation}
 
+## Knobs
+
+Packing, each knob with the other one at its default (80, 5); as in the table of the stairs.
+
+{knobs}
+
 ## Hard loads
 
 What each takes, what all CPUs that are used (above {used:g} %) are non-idle, and how many these are;
@@ -294,8 +313,8 @@ def main():
     kernel, runs = read(sorted(Path(results).glob("runs-*.json")))
     print(PAGE.format(
         command=made_by, kernel=f"Linux {kernel}", used=USED_PCT,
-        stairs=loads_table({key: run for key, run in runs.items() if "@" not in key[1]}, STAIRS + HERDS),
-        on_off=on_off_table(runs), hard=hard_table(Path(results) / "hard.json"),
+        stairs=loads_table({key: run for key, run in runs.items() if not set("@/") & set(key[1])}, STAIRS + HERDS),
+        on_off=on_off_table(runs), knobs=knobs_table(runs), hard=hard_table(Path(results) / "hard.json"),
         throughput=throughput_table(Path(results) / "throughput.json"), evacuation=evacuation_table(runs),
         cost=cost_table(results), verifier=verifier_table(results)), end="")
 

@@ -141,6 +141,25 @@ fn offline_cpus_come_after_the_online_ones() {
 }
 
 #[test]
+fn cpu_numbers_may_have_holes() {
+    let there = "0-15,48-63";
+    let lists = ["possible", "online"].map(|list| format!("sys/devices/system/cpu/{list}={there}"));
+    let tree = Tree::of("epyc-7451", &lists.each_ref().map(String::as_str));
+    for cpu in (16..48).chain(64..96) {
+        fs::remove_dir_all(tree.0.join(format!("sys/devices/system/cpu/cpu{cpu}"))).unwrap();
+        for node in fs::read_dir(tree.0.join("sys/devices/system/node")).unwrap() {
+            let _ = fs::remove_dir_all(node.unwrap().path().join(format!("cpu{cpu}")));
+        }
+    }
+    let mut numbers = tree.column("cpu");
+    assert_eq!(numbers[..4], [0, 48, 1, 49]);
+    numbers.sort_unstable();
+    assert_eq!(numbers, (0..16).chain(48..64).collect::<Vec<_>>());
+    let text = tree.run(&["sim", "--machine", "here", "--until", "1", "--policy", "packing"]);
+    assert!(text.contains("packing"), "{text}");
+}
+
+#[test]
 fn isolated_cpus_come_last_and_are_no_cores_to_pack_on() {
     let isolated = "sys/devices/system/cpu/isolated=0-1,48-49";
     let tree = Tree::of("epyc-7451", &[isolated, "sys/devices/system/cpu/nohz_full=2,50"]);

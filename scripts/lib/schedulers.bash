@@ -10,11 +10,15 @@ exec {nothing}<> <(:)
 
 nap() { read -rt "$1" -u "$nothing" || true; }
 
-# What NAME runs; ours as MODE, MODE:small and MODE@CORES.
+# What NAME runs; ours as MODE, MODE:small, MODE@CORES, MODE/FILL_PCT/BUDGET_MS.
 command_of() {
-	local mode=${1%%[:@]*} options=''
+	local mode=${1%%[:@/]*} options='' fill budget
 	[[ $1 != *:small* ]] || options=' --pack small'
 	[[ $1 != *@* ]] || options+=" --max-cores ${1#*@}"
+	if [[ $1 == */*/* ]]; then
+		IFS=/ read -r _ fill budget <<<"$1"
+		options+=" --fill-pct $fill --latency-budget-ms $budget"
+	fi
 	case $mode in
 	packing | spread | balance) echo "scx_powerpack --mode $mode$options" ;;
 	bpfland) echo "scx_bpfland -m powersave" ;;

@@ -22,6 +22,7 @@
  * to pp_bound_rank(). */
 struct pp_bounds {
 	u32 usable;  /* CPUs that may be used, seen so far */
+	u32 first;   /* ranks below are the first of these and who is offline before it */
 	u32 floor;   /* ranks below are always active */
 	u32 ceiling; /* ranks at and above never are */
 };
@@ -60,6 +61,8 @@ static inline void pp_bound_rank(const struct pp_policy *policy, struct pp_bound
 		return;
 	if (bounds->usable < policy->min_ranks)
 		bounds->floor = of->rank + 1;
+	if (!bounds->usable)
+		bounds->first = of->rank + 1;
 	bounds->usable++;
 	bounds->ceiling = of->rank + 1;
 	node->most += pp_rank_carries(policy, of);
@@ -102,7 +105,8 @@ static inline void pp_size_rank(const struct pp_policy *policy, const struct pp_
 
 	if (!of->capacity || of->rank >= bounds->ceiling)
 		return;
-	if (lacks)
+	/* One CPU at least, for all nodes together. */
+	if (lacks || of->rank < bounds->first)
 		node->packed = of->rank + 1;
 	if (of->rank >= bounds->floor && !lacks)
 		return;

@@ -2,13 +2,13 @@
 
 use super::*;
 
-/// The needed prefix of each node of as many ranks, and the ceiling.
-fn size_nodes(
+/// The sizes of nodes of as many ranks each, and the ceiling.
+fn sized(
     policy: &pp_policy,
     capacity: &[u32],
     threads: u32,
     demands: &[u64],
-) -> (Vec<usize>, usize) {
+) -> (Vec<Sizing>, usize) {
     let (nr, nr_nodes) = (capacity.len(), demands.len());
     let node = |(node, &demand): (usize, &u64)| {
         let begin = ((node * nr).div_ceil(nr_nodes)) as u32;
@@ -19,7 +19,18 @@ fn size_nodes(
     // SAFETY: the lengths belong to the pointers.
     let ceiling =
         unsafe { native_size(policy, capacity, nr as u32, threads, nodes_at, nr_nodes as u32) };
-    (nodes.iter().map(|node| node.needed as usize).collect(), ceiling as usize)
+    (nodes, ceiling as usize)
+}
+
+/// The needed prefix of each node, and the ceiling.
+fn size_nodes(
+    policy: &pp_policy,
+    capacity: &[u32],
+    threads: u32,
+    demands: &[u64],
+) -> (Vec<usize>, usize) {
+    let (nodes, ceiling) = sized(policy, capacity, threads, demands);
+    (nodes.iter().map(|node| node.needed as usize).collect(), ceiling)
 }
 
 /// The same on a machine of one node.
@@ -49,6 +60,19 @@ fn what_runs_on_a_node_stays_there_as_long_as_it_has_room() {
     assert_eq!(offline.0, [0, 5], "the first node has gone");
     let all = pp_policy { min_ranks: 8, ..packing(8) };
     assert_eq!(size_nodes(&all, &[1024; 8], 1, &[0, 0]).0, [4, 8]);
+}
+
+#[test]
+fn what_would_be_packed_is_one_cpu_at_least() {
+    let all = pp_policy { min_ranks: 8, ..packing(8) };
+    let packed = |capacity: [u32; 8], demands: [u64; 2]| {
+        let (nodes, _) = sized(&all, &capacity, 1, &demands);
+        [nodes[0].packed, nodes[1].packed]
+    };
+    assert_eq!(packed([1024; 8], [0, 0]), [1, 4]);
+    assert_eq!(packed([1024; 8], [0, 1000]), [1, 6]);
+    assert_eq!(packed([0, 1024, 1024, 1024, 1024, 1024, 1024, 1024], [0, 0]), [2, 4]);
+    assert_eq!(packed([0, 0, 0, 0, 1024, 1024, 1024, 1024], [0, 0]), [0, 5]);
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! Those that come with the simulator.
 
 /// By name.
-pub const SHIPPED: [(&str, &str); 33] = [
+pub const SHIPPED: [(&str, &str); 34] = [
     ("audio", include_str!("../../workloads/audio.toml")),
     ("build", include_str!("../../workloads/build.toml")),
     ("crowd", include_str!("../../workloads/crowd.toml")),
@@ -20,6 +20,7 @@ pub const SHIPPED: [(&str, &str); 33] = [
     ("light", include_str!("../../workloads/light.toml")),
     ("mixed", include_str!("../../workloads/mixed.toml")),
     ("native8", include_str!("../../workloads/native8.toml")),
+    ("on-off-10", include_str!("../../workloads/on-off-10.toml")),
     ("on-off-20", include_str!("../../workloads/on-off-20.toml")),
     ("on-off-200", include_str!("../../workloads/on-off-200.toml")),
     ("on-off-2000", include_str!("../../workloads/on-off-2000.toml")),
