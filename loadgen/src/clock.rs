@@ -59,16 +59,18 @@ pub fn exact_timers() {
     unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, 1) };
 }
 
-/// Binds the calling thread to `cpu`. Fails when it may not run there.
-pub fn pin(cpu: usize) -> Result<()> {
+/// Binds the calling thread to `cpus`. Fails when it may run on none of them.
+pub fn pin(cpus: &[usize]) -> Result<()> {
     // SAFETY: cpu_set_t is plain bits; CPU_SET checks its range.
     let result = unsafe {
         let mut set: libc::cpu_set_t = std::mem::zeroed();
-        libc::CPU_SET(cpu, &mut set);
+        for &cpu in cpus {
+            libc::CPU_SET(cpu, &mut set);
+        }
         libc::sched_setaffinity(0, size_of_val(&set), &raw const set)
     };
     if result != 0 {
-        bail!("cannot bind to CPU {cpu}: {}", io::Error::last_os_error());
+        bail!("cannot bind to CPUs {cpus:?}: {}", io::Error::last_os_error());
     }
     Ok(())
 }

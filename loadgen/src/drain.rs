@@ -8,7 +8,8 @@ use anyhow::{Context, Result, bail};
 use serde::Serialize;
 
 use crate::clock::{self, NS_PER_MS, NS_PER_S};
-use crate::periodic::{self, Course, TaskSpec};
+use crate::engine::{self, Course};
+use crate::periodic::TaskSpec;
 use crate::schedstat::{self, NonIdle};
 
 /// How often the CPUs' run times are read (ms): finer, and reading them would
@@ -41,8 +42,8 @@ pub struct Report {
 pub fn run(specs: &[TaskSpec], seconds: f64, settle_ms: u64, command: &[String]) -> Result<Report> {
     let end = clock::now_ns() + (seconds * NS_PER_S) as u64;
     let load = {
-        let specs = specs.to_vec();
-        thread::spawn(move || periodic::run(&specs, Course { seconds, ..Course::default() }))
+        let kinds: Vec<_> = specs.iter().map(TaskSpec::kind).collect();
+        thread::spawn(move || engine::run(&kinds, Course { seconds, ..Course::default() }))
     };
     clock::sleep_until(end - (seconds / 2.0 * NS_PER_S) as u64);
     let begin = clock::now_ns();

@@ -49,7 +49,7 @@ pub fn run(seconds: f64, count: usize, nice: &[i32], pin: Option<usize>) -> Resu
 
 fn hog(end: u64, nice: Option<i32>, pin: Option<usize>) -> Result<(u64, u64)> {
     if let Some(cpu) = pin {
-        clock::pin(cpu)?;
+        clock::pin(&[cpu])?;
     }
     if let Some(nice) = nice {
         clock::set_nice(nice)?;

@@ -5,22 +5,27 @@
 mod clock;
 mod command;
 mod drain;
+mod engine;
 mod hogs;
 mod interrupts;
 mod periodic;
 mod pipe;
+mod record;
 mod samples;
 mod schedstat;
 mod table;
+mod workload;
 
 use std::io::IsTerminal;
 use std::process::ExitCode;
 
-use anyhow::{Error, Result, ensure};
+use anyhow::{Error, Result};
 use clap::{Parser, Subcommand};
+use powerpack_sim::Workload;
 use serde::Serialize;
 
-use periodic::{Course, TaskSpec};
+use engine::Course;
+use periodic::TaskSpec;
 use table::Table;
 
 /// Eight threads that run 28.0 % of one CPU; with their wake-ups, 28.4 %.
@@ -100,6 +105,16 @@ enum Load {
         #[arg(long)]
         pin: Option<usize>,
     },
+    /// What a workload of the simulator says, for real
+    Workload {
+        #[arg(long, default_value_t = 10.0)]
+        seconds: f64,
+        /// Measure only after so many of them, when the scheduler knows the load
+        #[arg(long, default_value_t = 0.0)]
+        settle: f64,
+        /// One that comes with the simulator, or a TOML file
+        workload: String,
+    },
     /// Any other program, until it ends
     Command {
         /// The program and its arguments
@@ -145,15 +160,11 @@ fn main() -> ExitCode {
 fn run(load: Load, json: bool) -> Result<String> {
     let preset = |seconds, tasks: &str, stagger| -> Result<String> {
         let course = Course { seconds, stagger, settle: 0.0 };
-        show(&periodic::run(&specs(tasks)?, course)?, json)
+        show(&periodic(&specs(tasks)?, course)?, json)
     };
     match load {
         Load::Periodic { seconds, settle, stagger, tasks } => {
-            ensure!(
-                (0.0..seconds).contains(&settle),
-                "--settle is 0 or more, and less than --seconds"
-            );
-            show(&periodic::run(&tasks, Course { seconds, settle, stagger })?, json)
+            show(&periodic(&tasks, Course { seconds, settle, stagger })?, json)
         }
         Load::Light { seconds } => preset(seconds, LIGHT, false),
         Load::Tiny { seconds } => preset(seconds, TINY, true),
@@ -163,12 +174,22 @@ fn run(load: Load, json: bool) -> Result<String> {
             show(&hogs::run(seconds, count, &nice, pin)?, json)
         }
         Load::Pipe { rounds, pin } => show(&pipe::run(rounds, pin)?, json),
+        Load::Workload { seconds, settle, workload } => {
+            let workload = Workload::find(&workload)?;
+            let course = Course { seconds, settle, stagger: workload.stagger };
+            show(&engine::run(&workload::kinds(&workload)?, course.checked()?)?, json)
+        }
         Load::Command { command } => show(&command::run(&command)?, json),
         Load::Interrupts { seconds } => show(&interrupts::run(seconds)?, json),
         Load::Drain { seconds, settle_ms, tasks, command } => {
             show(&drain::run(&tasks, seconds, settle_ms, &command)?, json)
         }
     }
+}
+
+fn periodic(tasks: &[TaskSpec], course: Course) -> Result<record::Report> {
+    let kinds: Vec<_> = tasks.iter().map(TaskSpec::kind).collect();
+    engine::run(&kinds, course.checked()?)
 }
 
 fn show(report: &(impl Serialize + Table), json: bool) -> Result<String> {

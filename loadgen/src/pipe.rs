@@ -23,7 +23,7 @@ pub struct Report {
 /// Sends `rounds` bytes there and back, both ends bound to `cpu` if given.
 pub fn run(rounds: u32, cpu: Option<usize>) -> Result<Report> {
     if let Some(cpu) = cpu {
-        clock::pin(cpu)?;
+        clock::pin(&[cpu])?;
     }
     let (mut there_out, mut there_in) = pipe()?;
     let (mut back_out, mut back_in) = pipe()?;

@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use crate::samples::Summary;
 use crate::schedstat::NonIdle;
-use crate::{command, drain, hogs, interrupts, periodic, pipe};
+use crate::{command, drain, hogs, interrupts, pipe, record};
 
 /// A report that can be shown as text, several lines with or without an end.
 pub trait Table {
@@ -43,7 +43,7 @@ fn task_line(name: &str, counts: [usize; 3], response: &Summary, wake: &Summary)
     )
 }
 
-impl Table for periodic::Report {
+impl Table for record::Report {
     fn table(&self) -> String {
         let mut text = String::from(
             "                                           response (us)        wake-up latency (us)\n\

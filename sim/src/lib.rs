@@ -24,4 +24,4 @@ pub use power::{Energy, Governor};
 pub use run::{Outcome, Setup, TaskOutcome, run};
 pub use task::{Context, Program, State, Step, Task, TaskSpec};
 pub use trace::Trace;
-pub use workload::{Record, SHIPPED as WORKLOADS, START_NS, Workload, parse_cpu_list};
+pub use workload::{Record, SHIPPED as WORKLOADS, START_NS, TaskKind, Workload, parse_cpu_list};

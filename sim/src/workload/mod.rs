@@ -23,26 +23,28 @@ pub struct Workload {
     pub about: String,
     /// Tasks of a kind begin evenly apart within their period, else together.
     #[serde(default)]
-    stagger: bool,
-    task: Vec<TaskKind>,
+    pub stagger: bool,
+    pub task: Vec<TaskKind>,
 }
 
+/// Tasks of one kind: exactly one of `periodic`, `bursts`, `pipeline`, `fork_join`,
+/// `client` and `hog` says which.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct TaskKind {
+pub struct TaskKind {
     #[serde(default)]
     name: Option<String>,
     /// Tasks, pipelines or teams of this kind.
     #[serde(default = "one")]
-    count: usize,
+    pub count: usize,
     #[serde(default)]
-    nice: i32,
+    pub nice: i32,
     /// Where they may run, as the kernel lists CPUs: "0-3,8".
-    cpus: Option<String>,
+    pub cpus: Option<String>,
     /// `cpu.weight` of their cgroup.
-    cgroup_weight: Option<u32>,
+    pub cgroup_weight: Option<u32>,
     /// What the user's table says of their cgroup.
-    workload: Option<Treatment>,
+    pub workload: Option<Treatment>,
     /// They are woken by a device's interrupt on this CPU, not by their timer.
     irq_cpu: Option<usize>,
     /// They share data: slower when in several packages (the machine says how much).
@@ -50,73 +52,78 @@ struct TaskKind {
     shares_data: bool,
     /// Run lengths differ by as much (percent).
     #[serde(default)]
-    jitter_pct: f64,
-    periodic: Option<RunPeriod>,
+    pub jitter_pct: f64,
+    pub periodic: Option<RunPeriod>,
     /// The same, but only for `on_ms` of every `on_ms + off_ms`.
-    bursts: Option<Bursts>,
+    pub bursts: Option<Bursts>,
     /// Each stage hands its piece on to the next.
-    pipeline: Option<Pipeline>,
+    pub pipeline: Option<Pipeline>,
     /// A leader wakes its workers and waits for all.
-    fork_join: Option<ForkJoin>,
+    pub fork_join: Option<ForkJoin>,
     /// Asks, and thinks before it asks again.
-    client: Option<ClientSpec>,
+    pub client: Option<ClientSpec>,
     /// Computes without a pause.
     #[serde(default)]
-    hog: bool,
+    pub hog: bool,
 }
 
 /// As `enum pp_workload` of src/bpf/intf.h.
 #[derive(Clone, Copy, Debug, Deserialize)]
 #[serde(rename_all = "lowercase")]
-enum Treatment {
+pub enum Treatment {
     Pack = 1,
     Spread,
     Efficient,
 }
 
+/// Works on an absolute clock.
 #[derive(Clone, Copy, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct RunPeriod {
-    run_ms: f64,
-    period_ms: f64,
+pub struct RunPeriod {
+    pub run_ms: f64,
+    pub period_ms: f64,
     /// Who is late begins again at once, and plans anew; else what it missed is skipped.
     #[serde(default)]
-    catch_up: bool,
+    pub catch_up: bool,
 }
 
+/// Works on an absolute clock for a while, then does not.
 #[derive(Clone, Copy, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Bursts {
-    run_ms: f64,
-    period_ms: f64,
-    on_ms: f64,
-    off_ms: f64,
+pub struct Bursts {
+    pub run_ms: f64,
+    pub period_ms: f64,
+    pub on_ms: f64,
+    pub off_ms: f64,
 }
 
+/// Tasks that hand on to each other.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Pipeline {
+pub struct Pipeline {
     /// By stage.
-    run_ms: Vec<f64>,
-    period_ms: f64,
+    pub run_ms: Vec<f64>,
+    pub period_ms: f64,
 }
 
+/// A leader and its workers.
 #[derive(Clone, Copy, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct ForkJoin {
-    workers: usize,
+pub struct ForkJoin {
+    pub workers: usize,
     /// Of each worker and of the leader.
-    run_ms: f64,
-    leader_ms: f64,
+    pub run_ms: f64,
+    pub leader_ms: f64,
     /// From one fork to the next; less than the work: at once.
-    period_ms: f64,
+    pub period_ms: f64,
 }
 
+/// Thinks, then works.
 #[derive(Clone, Copy, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct ClientSpec {
-    run_ms: f64,
-    think_ms: f64,
+pub struct ClientSpec {
+    pub run_ms: f64,
+    pub think_ms: f64,
 }
 
 fn one() -> usize {
@@ -165,7 +172,8 @@ impl Workload {
 }
 
 impl TaskKind {
-    fn label(&self) -> String {
+    /// Its name, or what kind it is.
+    pub fn label(&self) -> String {
         let kind = [
             (self.periodic.is_some(), "periodic"),
             (self.bursts.is_some(), "bursts"),

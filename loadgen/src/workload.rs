@@ -1,0 +1,122 @@
+//! The simulator's workloads, for real.
+
+use anyhow::{Result, ensure};
+use powerpack_sim::{TaskKind, Workload, parse_cpu_list};
+
+use crate::clock::NS_PER_MS;
+use crate::engine::{Kind, Rhythm, Work};
+
+fn ns(ms: f64) -> u64 {
+    (ms * NS_PER_MS) as u64
+}
+
+/// The threads of a workload. Fails if it asks for what only the simulator has. Whose
+/// tasks a device wakes there are woken by their timers.
+pub fn kinds(workload: &Workload) -> Result<Vec<Kind>> {
+    workload.task.iter().map(kind).collect()
+}
+
+fn kind(task: &TaskKind) -> Result<Kind> {
+    let name = task.label();
+    ensure!(
+        task.cgroup_weight.is_none() && task.workload.is_none(),
+        "task {name}: only the simulator makes cgroups; put this program into one"
+    );
+    Ok(Kind {
+        count: task.count,
+        nice: task.nice,
+        cpus: task.cpus.as_deref().map_or(Ok(vec![]), parse_cpu_list)?,
+        jitter_pct: task.jitter_pct,
+        work: work(task),
+        name,
+    })
+}
+
+fn work(task: &TaskKind) -> Work {
+    let every = |period_ms: f64| Rhythm { period_ns: ns(period_ms), ..Rhythm::default() };
+    if let Some(spec) = task.periodic {
+        let rhythm = Rhythm { catch_up: spec.catch_up, ..every(spec.period_ms) };
+        Work::Periodic { run_ns: ns(spec.run_ms), rhythm }
+    } else if let Some(spec) = task.bursts {
+        let (on_ns, off_ns) = (ns(spec.on_ms), ns(spec.off_ms));
+        let rhythm = Rhythm { on_ns, off_ns, ..every(spec.period_ms) };
+        Work::Periodic { run_ns: ns(spec.run_ms), rhythm }
+    } else if let Some(spec) = &task.pipeline {
+        let runs_ns = spec.run_ms.iter().map(|&run_ms| ns(run_ms)).collect();
+        Work::Pipeline { runs_ns, rhythm: every(spec.period_ms) }
+    } else if let Some(spec) = task.fork_join {
+        Work::ForkJoin {
+            workers: spec.workers,
+            run_ns: ns(spec.run_ms),
+            leader_ns: ns(spec.leader_ms),
+            period_ns: ns(spec.period_ms),
+        }
+    } else if let Some(spec) = task.client {
+        Work::Client { run_ns: ns(spec.run_ms), think_ns: ns(spec.think_ms) }
+    } else {
+        Work::Hog
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::engine::{Course, run};
+    use crate::record::TaskReport;
+
+    /// What one kind of task does within `seconds`.
+    fn report(task: &str, seconds: f64) -> TaskReport {
+        let text = format!("name=''\nabout=''\n[[task]]\n{task}\n");
+        let kinds = kinds(&Workload::parse(&text).unwrap()).unwrap();
+        let report = run(&kinds, Course { seconds, ..Course::default() }).unwrap();
+        report.tasks.into_iter().next().unwrap()
+    }
+
+    /// CPU time is the kernel's count, what it is to be is the workload's: setting up a
+    /// thread and going to sleep are the difference. Its own time, so that other tests
+    /// that run meanwhile do not matter.
+    fn burns(task: &TaskReport, expected_s: f64) {
+        let most = expected_s * 1.02 + 0.002 * task.threads as f64;
+        assert!((expected_s..most).contains(&task.cpu_s), "{expected_s}: {task:?}");
+    }
+
+    #[test]
+    fn every_kind_burns_what_it_is_told() {
+        let task = report("periodic = { run_ms = 5, period_ms = 50 }", 1.0);
+        burns(&task, 0.005 * task.activations as f64);
+        let task = report("pipeline = { run_ms = [2, 3, 1], period_ms = 50 }", 1.0);
+        assert_eq!(task.threads, 3);
+        burns(&task, 0.006 * task.activations as f64);
+        let task = report("client = { run_ms = 5, think_ms = 20 }", 1.0);
+        burns(&task, 0.005 * task.activations as f64);
+        let team = "fork_join = { workers = 3, run_ms = 5, leader_ms = 2, period_ms = 100 }";
+        let task = report(team, 1.0);
+        assert_eq!(task.threads, 4);
+        burns(&task, 0.017 * task.activations as f64);
+        assert!(task.activations > 0 && task.response.p50_us >= 5_000.0, "{task:?}");
+    }
+
+    #[test]
+    fn bursts_are_on_and_off() {
+        let spec = "{ run_ms = 1, period_ms = 20, on_ms = 100, off_ms = 400 }";
+        let task = report(&format!("bursts = {spec}"), 1.0);
+        // Five in each of two bursts, less what was skipped.
+        assert!((1..=10).contains(&task.activations), "{task:?}");
+        assert_eq!(report("hog = true", 0.1).activations, 0);
+    }
+
+    #[test]
+    fn shipped_workloads_can_be_run_and_what_cannot_is_told() {
+        for (name, text) in powerpack_sim::WORKLOADS {
+            let kinds = kinds(&Workload::parse(text).unwrap());
+            // It has a table of workloads.
+            assert_eq!(kinds.is_ok_and(|kinds| !kinds.is_empty()), name != "desktop", "{name}");
+        }
+        let text = "name=''\nabout=''\n[[task]]\nhog = true\ncgroup_weight = 50\n";
+        let err = kinds(&Workload::parse(text).unwrap()).unwrap_err();
+        assert!(err.to_string().contains("only the simulator makes cgroups"));
+        let far = "name=''\nabout=''\n[[task]]\nhog = true\ncpus = \"1023\"\n";
+        let kinds = kinds(&Workload::parse(far).unwrap()).unwrap();
+        assert!(run(&kinds, Course { seconds: 0.1, ..Course::default() }).is_err());
+    }
+}
