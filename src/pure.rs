@@ -37,8 +37,10 @@ struct Sizing {
     demand: u64,
     most: u64,
     carried: u64,
+    first: u32,
     needed: u32,
     packed: u32,
+    pad: u32,
 }
 
 /// `struct pp_need`.
@@ -80,10 +82,10 @@ unsafe extern "C" {
         since: &mut u64,
     ) -> u32;
     safe fn native_hold_node(
+        node: &Sizing,
         begin: u32,
         end: u32,
         needed: u32,
-        ceiling: u32,
         now: u64,
         since: &mut u64,
     ) -> u32;

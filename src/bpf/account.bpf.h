@@ -145,12 +145,6 @@ verified_once int account_run(struct pp_task *task, struct pp_cpu *cpu __arg_non
 	return 0;
 }
 
-/* What real-time tasks have used of a CPU until @now, of which the last @ran. */
-verified_once u32 taken_after(const struct pp_cpu *cpu __arg_nonnull, u64 now, u64 ran)
-{
-	return util_after(cpu->taken_fp, now - ran - cpu->taken_updated_ns, ran, capacity_now(cpu));
-}
-
 /* For how long they have had it now. */
 static __always_inline u64 taken_since(const struct pp_cpu *cpu, u64 now)
 {
@@ -168,11 +162,8 @@ static __always_inline void account_taken(struct pp_cpu *cpu, u64 now)
 	if (cpu->taken)
 		cpu->taken_est_ns = pp_run_est(cpu->taken_est_ns, ran);
 	cpu->taken = 0;
-	if (!ran)
-		return;
 	cpu->busy_ns += ran;
-	cpu->taken_fp = taken_after(cpu, now, ran);
-	cpu->taken_updated_ns = now;
+	cpu->taken_ns += ran;
 }
 
 /* Whether real-time tasks keep a CPU for long. */

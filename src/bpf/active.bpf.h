@@ -24,19 +24,34 @@ static __always_inline struct pp_sizing *sizing_of(u32 node)
 	return &sizings[nr_nodes > 1 ? node % PP_MAX_NODES : 0];
 }
 
+/* The utilization that real-time tasks have of a CPU. Where in the time since it was last
+ * asked for they ran does not matter, as that is short. */
+static __always_inline u32 measure_taken(struct pp_cpu *cpu, u64 now)
+{
+	u64 ran = cpu->taken_ns, elapsed = now - cpu->taken_updated_ns;
+
+	if (ran > elapsed)
+		ran = elapsed;
+	cpu->taken_fp = util_after(cpu->taken_fp, elapsed - ran, ran, capacity_now(cpu));
+	cpu->taken_updated_ns = now;
+	cpu->taken_ns = 0;
+	return pp_util(cpu->taken_fp);
+}
+
 /* A CPU's utilization now, less what is bound to it; sees what that and real-time
  * tasks leave. */
-static __always_inline u32 measure_cpu(const struct pp_cpu *cpu, u64 now, u32 *left)
+verified_once u32 measure_rank(u32 rank, u64 now)
 {
+	struct pp_cpu *cpu = cpu_state(cpu_at(rank));
+	u32 *left = &rank_capacity[rank % PP_MAX_CPUS];
 	u32 util, bound, kept;
 
-	if (!cpu->online) {
-		*left = 0;
+	*left = 0;
+	if (!cpu->online)
 		return 0;
-	}
 	util = pp_util(cpu_util_now(cpu, now));
 	bound = pp_util(util_after(cpu->bound_fp, now - cpu->bound_updated_ns, 0, 0));
-	kept = bound + pp_util(taken_after(cpu, now, taken_since(cpu, now)));
+	kept = bound + measure_taken(cpu, now);
 	*left = cpu->capacity > kept ? cpu->capacity - kept : 1;
 	return util > bound ? util - bound : 0;
 }
@@ -57,15 +72,32 @@ static __always_inline void describe_rank(u32 rank, struct pp_rank *of)
 	of->sibling = is_sibling(rank);
 }
 
+verified_once int bound_rank(u32 rank)
+{
+	struct pp_rank of;
+
+	describe_rank(rank, &of);
+	pp_bound_rank(policy_now(), &bounds, sizing_of(node_of(cpu_at(rank))), &of);
+	return 0;
+}
+
+verified_once int size_rank(u32 rank)
+{
+	struct pp_rank of;
+
+	describe_rank(rank, &of);
+	pp_size_rank(policy_now(), &bounds, sizing_of(node_of(cpu_at(rank))), &of);
+	return 0;
+}
+
 /* Fill in @bounds and the @sizings for what runs now. */
 verified_once int measure(u64 now)
 {
-	const struct pp_policy *policy = policy_now();
 	u64 demand = 0;
 	u32 rank, node;
 
 	__builtin_memset(&bounds, 0, sizeof(bounds));
-	bpf_for (node, 0, nr_nodes) {
+	for (node = 0; node < nr_nodes && node < PP_MAX_NODES; node++) {
 		struct pp_sizing none = {
 			.needed = node_begin[node % PP_MAX_NODES],
 			.packed = node_begin[node % PP_MAX_NODES],
@@ -74,15 +106,11 @@ verified_once int measure(u64 now)
 		*sizing_of(node) = none;
 	}
 	bpf_for (rank, 0, nr_free) {
-		s32 cpu = cpu_at(rank);
-		struct pp_sizing *sizing = sizing_of(node_of(cpu));
-		struct pp_rank of;
-		u32 used = measure_cpu(cpu_state(cpu), now, &rank_capacity[rank % PP_MAX_CPUS]);
+		u32 used = measure_rank(rank, now);
 
-		describe_rank(rank, &of);
-		pp_bound_rank(policy, &bounds, sizing, &of);
-		sizing->demand += used;
+		sizing_of(node_of(cpu_at(rank)))->demand += used;
 		demand += used;
+		bound_rank(rank);
 	}
 	active_set.demand = demand;
 	return 0;
@@ -91,19 +119,14 @@ verified_once int measure(u64 now)
 /* How large the active set has to be for that. */
 verified_once int size_nodes(void)
 {
-	const struct pp_policy *policy = policy_now();
 	u32 rank, node;
 
-	bpf_for (node, 0, nr_nodes)
+	for (node = 0; node < nr_nodes && node < PP_MAX_NODES; node++)
 		node_state(node)->full = sizing_of(node)->demand > sizing_of(node)->most;
 	if (nr_nodes > 1)
 		pp_share_demand(sizings, nr_nodes);
-	bpf_for (rank, 0, nr_free) {
-		struct pp_rank of;
-
-		describe_rank(rank, &of);
-		pp_size_rank(policy, &bounds, sizing_of(node_of(cpu_at(rank))), &of);
-	}
+	bpf_for (rank, 0, nr_free)
+		size_rank(rank);
 	return 0;
 }
 
@@ -122,13 +145,13 @@ static __always_inline void share_spills(void)
 {
 	u32 node, moving = 0;
 
-	bpf_for (node, 0, nr_nodes) {
+	for (node = 0; node < nr_nodes && node < PP_MAX_NODES; node++) {
 		if (node_state(node)->end >= ceiling_of(node)) {
 			moving += node_state(node)->spills;
 			node_state(node)->spills = 0;
 		}
 	}
-	bpf_for (node, 0, nr_nodes) {
+	for (node = 0; node < nr_nodes && node < PP_MAX_NODES; node++) {
 		if (node_state(node)->end < ceiling_of(node)) {
 			node_state(node)->spills += moving;
 			break;
@@ -155,7 +178,7 @@ verified_once bool size_node(u32 node, u64 now, bool at_once)
 
 	needed = pp_needed_with_spills(sizing->needed, was, ceiling, state->spills);
 	if (nr_nodes > 1)
-		needed = pp_hold_node(begin, was, needed, ceiling, now, &state->quiet_since_ns);
+		needed = pp_hold_node(sizing, begin, was, needed, now, &state->quiet_since_ns);
 	state->spills = 0;
 	state->room = pp_size_room(sizing);
 	if (!at_once)
@@ -186,7 +209,7 @@ verified_once int set_active(void)
 		changed |= active[word] ^ was_active[word];
 	for (word = 0; word < nr_words && word < PP_RANK_WORDS; word++)
 		to_wake[word] = active[word] & (changed && nr_llcs > 1 ? ~0ULL : ~was_active[word]);
-	bpf_for (node, 0, nr_nodes) {
+	for (node = 0; node < nr_nodes && node < PP_MAX_NODES; node++) {
 		u32 ranks = node_state(node)->end - node_begin[node % PP_MAX_NODES];
 
 		if (!nr && ranks)
@@ -234,7 +257,7 @@ verified_once int size_active(u64 now)
 	active_set.updated_ns = now;
 	if (nr_nodes > 1)
 		share_spills();
-	bpf_for (node, 0, nr_nodes)
+	for (node = 0; node < nr_nodes && node < PP_MAX_NODES; node++)
 		changed |= size_node(node, now, at_once);
 	if (changed || bounds.ceiling != active_set.ceiling) {
 		set_active();

@@ -21,14 +21,26 @@ verified_once bool is_overdue(u32 llc, u32 budgets)
 					      scx_bpf_now() - queue->waiting_since_ns, budgets);
 }
 
+/* Whether a CPU of a memory node is idle that may be used. */
+verified_once bool has_idle_of_node(u32 node)
+{
+	const u64 *usable = ranks_of_scope(PP_SCOPE_USABLE);
+
+	for (u32 word = 0; word < nr_words && word < PP_RANK_WORDS; word++) {
+		if (idle_ranks[word] & usable[word] & node_ranks[node % PP_MAX_NODES][word])
+			return true;
+	}
+	return false;
+}
+
 /* Whether idle CPUs of LLC @llc take what waits in LLC @other. From another memory node
- * only what that one does not get done by itself. */
+ * only what that one does not get done by itself: who has left it does not come back. */
 static __always_inline bool may_help(u32 llc, u32 other)
 {
 	u32 node = node_of_queue(other);
 
 	return node == node_of_queue(llc) || !is_node_active(node) || !keeps_to_itself(node) ||
-	       is_overdue(other, PP_OVERDUE_BUDGETS_AWAKE);
+	       (!has_idle_of_node(node) && is_overdue(other, PP_OVERDUE_BUDGETS_AWAKE));
 }
 
 static bool take_from_others(u32 llc)
@@ -122,7 +134,7 @@ static bool take_surplus(s32 cpu)
 	if (rank_of(cpu) >= active_set.ceiling)
 		return false;
 	llc = overdue_from(llc_queue(queueing_cpu(cpu)), PP_OVERDUE_BUDGETS_AWAKE);
-	if (llc < 0 || !take_from(llc))
+	if (llc < 0 || !may_help(llc_queue(cpu), llc) || !take_from(llc))
 		return false;
 	count_spill(node_of_queue(llc));
 	return true;

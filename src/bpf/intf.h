@@ -129,8 +129,9 @@ struct pp_cpu {
 	u32 seen; /* has been online since the scheduler was loaded */
 	/* Real-time tasks and the like, which go before all of ours. */
 	u32 taken;	      /* they have taken the CPU from a task of ours */
-	u32 taken_fp;	      /* their utilization, as util_fp */
+	u32 taken_fp;	      /* their utilization when the active set was last sized, as util_fp */
 	u64 taken_updated_ns; /* the time that taken_fp stands for */
+	u64 taken_ns;	      /* what they have used since */
 	u64 taken_est_ns;     /* for how long they are expected to take it */
 	u64 other_since_ns;   /* since when neither a task of ours nor nobody runs; 0: one does */
 	u64 events[PP_NR_EVENTS];

@@ -32,6 +32,7 @@ struct pp_sizing {
 	u64 demand;  /* summed utilization of what is free to move */
 	u64 most;    /* what all its usable ranks carry at the fill level */
 	u64 carried; /* what the needed prefix of them does */
+	u32 first;   /* the end of the smallest prefix with a CPU that may be used; 0: none */
 	u32 needed;  /* the end of the smallest prefix that carries the demand */
 	u32 packed;  /* what would be needed if there were no floor */
 };
@@ -63,6 +64,8 @@ static inline void pp_bound_rank(const struct pp_policy *policy, struct pp_bound
 		bounds->floor = of->rank + 1;
 	if (!bounds->usable)
 		bounds->first = of->rank + 1;
+	if (!node->first)
+		node->first = of->rank + 1;
 	bounds->usable++;
 	bounds->ceiling = of->rank + 1;
 	node->most += pp_rank_carries(policy, of);
@@ -149,18 +152,18 @@ static inline u32 pp_next_active(u32 end, u32 needed, u32 ceiling, u64 now_ns, u
 	return needed;
 }
 
-/* What a node needs that has had next to nothing since @quiet_since_ns (0: not yet): a
- * CPU for a while longer, if it had one and may. */
-static inline u32 pp_hold_node(u32 begin, u32 end, u32 needed, u32 ceiling, u64 now_ns,
-			       u64 *quiet_since_ns)
+/* What a node of ranks from @begin on needs that has had next to nothing since
+ * @quiet_since_ns (0: not yet): its first CPU for a while longer, if it had one. */
+static inline u32 pp_hold_node(const struct pp_sizing *node, u32 begin, u32 end, u32 needed,
+			       u64 now_ns, u64 *quiet_since_ns)
 {
-	if (needed > begin || end == begin || ceiling == begin) {
+	if (needed > begin || end == begin || !node->first) {
 		*quiet_since_ns = 0;
 		return needed;
 	}
 	if (!*quiet_since_ns)
 		*quiet_since_ns = now_ns;
-	return now_ns - *quiet_since_ns < PP_NODE_HOLD_NS ? begin + 1 : begin;
+	return now_ns - *quiet_since_ns < PP_NODE_HOLD_NS ? node->first : begin;
 }
 
 #endif /* PP_SIZING_H */

@@ -206,10 +206,11 @@ static __always_inline const struct pp_policy *policy_now(void)
 	return &policies[policy_slot & 1];
 }
 
-/* Whether what is of @node is packed there and nowhere else. */
+/* Whether what is of @node is packed there and nowhere else. Not while the set is to be
+ * sized: its CPUs may have gone. */
 static __always_inline bool keeps_to_itself(u32 node)
 {
-	return nr_nodes > 1 && !node_state(node)->full &&
+	return nr_nodes > 1 && !node_state(node)->full && !active_set.stale &&
 	       policy_now()->min_ranks < policy_now()->max_ranks;
 }
 

@@ -77,17 +77,19 @@ fn what_would_be_packed_is_one_cpu_at_least() {
 
 #[test]
 fn a_node_is_given_up_after_a_second_with_next_to_nothing() {
+    // Its first CPU, rank 4, is offline.
+    let node = Sizing { first: 6, ..Sizing::default() };
     let mut since = 0;
-    let mut hold =
-        |end, needed, ceiling, ms| native_hold_node(4, end, needed, ceiling, ms * MS, &mut since);
-    assert_eq!(hold(6, 5, 8, 1000), 5, "it is needed");
-    assert_eq!(hold(6, 4, 8, 2000), 5);
-    assert_eq!(hold(5, 4, 8, 2999), 5);
-    assert_eq!(hold(5, 6, 8, 2999), 6);
-    assert_eq!(hold(6, 4, 8, 3000), 5, "that begins anew");
-    assert_eq!(hold(5, 4, 8, 4000), 4);
-    assert_eq!(hold(4, 4, 8, 4001), 4, "and stays so");
-    assert_eq!(hold(6, 4, 4, 5000), 4, "it may not be used");
+    let mut hold = |end, needed, ms| native_hold_node(&node, 4, end, needed, ms * MS, &mut since);
+    assert_eq!(hold(7, 6, 1000), 6, "it is needed");
+    assert_eq!(hold(7, 4, 2000), 6);
+    assert_eq!(hold(6, 4, 2999), 6);
+    assert_eq!(hold(6, 7, 2999), 7);
+    assert_eq!(hold(7, 4, 3000), 6, "that begins anew");
+    assert_eq!(hold(6, 4, 4000), 4);
+    assert_eq!(hold(4, 4, 4001), 4, "and stays so");
+    let gone = Sizing::default();
+    assert_eq!(native_hold_node(&gone, 4, 7, 4, 5000 * MS, &mut since), 4, "all are offline");
 }
 
 #[test]

@@ -30,8 +30,9 @@ EXPORT(int, slice_over, (u64 expected, u64 ran, int short_waits), (expected, ran
 EXPORT(u32, effective_weight, (u32 weight, u32 cgroup), (weight, cgroup))
 EXPORT(u32, next_active, (u32 end, u32 needed, u32 ceiling, u64 now, u64 hold, u64 *since),
        (end, needed, ceiling, now, hold, since))
-EXPORT(u32, hold_node, (u32 begin, u32 end, u32 needed, u32 ceiling, u64 now, u64 *since),
-       (begin, end, needed, ceiling, now, since))
+EXPORT(u32, hold_node,
+       (const struct pp_sizing *node, u32 begin, u32 end, u32 needed, u64 now, u64 *since),
+       (node, begin, end, needed, now, since))
 EXPORT(u32, needed_with_spills, (u32 needed, u32 end, u32 ceiling, u32 spills),
        (needed, end, ceiling, spills))
 
