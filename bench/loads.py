@@ -22,7 +22,7 @@ SETTLE_S = 1
 MESSAGES = 2 * 20 * 20 * 200
 STAIRS = ["stairs-5", "stairs-10", "stairs-20", "stairs-40", "stairs-60", "stairs-80"]
 HERDS = ["herd-20", "herd-40", "herd-200"]
-KNOB_LOADS = ["stairs-20", "stairs-60", "herd-20", "herd-40"]
+KNOB_LOADS = ["light", "stairs-20", "stairs-60", "herd-20", "herd-40"]
 ON_OFF = ["on-off-10", "on-off-20", "on-off-200", "on-off-2000", "on-off-5000"]
 HARD = {
     "shell_loop": "300 short-lived tasks, one after the other",

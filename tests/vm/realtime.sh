@@ -14,7 +14,6 @@ real_time 1 6
 powerpack-load periodic --seconds 5 --settle 1 --stagger '2/20*8' >/tmp/load.json
 scx_powerpack status
 wait $first $!
-[ "$(json overruns </tmp/load.json)" = 0 ] || fail "overruns: $(cat /tmp/load.json)"
 read -r _ _ third _ < <(json_list non_idle_pct </tmp/load.json)
 [ "${third%.*}" -ge 50 ] || fail "CPU 2 does not do the work: $(cat /tmp/load.json)"
 # Real-time tasks count as non-idle time.
