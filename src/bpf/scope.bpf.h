@@ -84,6 +84,37 @@ verified_once u32 scope_of(const struct pp_task *task __arg_nonnull)
 	return pp_scope_of(policy_now(), &need);
 }
 
+/* Where may @p run, in rank space? One that may run wherever free tasks do is not
+ * restricted: with isolated CPUs, or in a cpuset of those that ever were online, no task
+ * may run everywhere. CPUs that have gone count: who may only run there must not wait in a
+ * queue that others serve. */
+verified_once int refresh_allowed(struct task_struct *p __arg_trusted,
+				  struct pp_task *task __arg_nonnull)
+{
+	bool restricted = false;
+	u32 rank;
+
+	task->cpus_generation = cpus_generation;
+	for (int word = 0; word < PP_RANK_WORDS; word++)
+		task->allowed[word] = 0;
+	bpf_for (rank, 0, nr_ranks) {
+		if (bpf_cpumask_test_cpu(cpu_at(rank), p->cpus_ptr))
+			task->allowed[rank_word(rank)] |= rank_bit(rank);
+		else if (rank < nr_free && cpu_state(cpu_at(rank))->seen)
+			restricted = true;
+	}
+	task->restricted = restricted;
+	return 0;
+}
+
+/* The scope of a task that becomes runnable, by the CPUs that there are now. */
+static __always_inline u32 scope_of_runnable(struct task_struct *p, struct pp_task *task)
+{
+	if (task->cpus_generation != cpus_generation)
+		refresh_allowed(p, task);
+	return scope_of(task);
+}
+
 static __always_inline bool in_scope(u32 scope, s32 cpu)
 {
 	return test_rank(ranks_of_scope(scope), rank_of(cpu));
