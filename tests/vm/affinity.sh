@@ -3,8 +3,6 @@
 # when that changes while they wait; the surplus CPU is not avoided for them.
 . "$(dirname "$0")/lib.bash"
 
-busy() { json_list non_idle_pct <"$1" | awk -v c="$2" '{ print int($(c + 1)) }'; }
-
 # The tasks of the cpuset that can run are on these two CPUs. (Of one that
 # sleeps the kernel tells where it was.)
 only_on() {

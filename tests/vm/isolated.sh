@@ -4,9 +4,6 @@
 # vm: --topology sockets=1,cores=4,threads=2 --append nohz_full=6,7
 . "$(dirname "$0")/lib.bash"
 
-# What CPU $2 is non-idle (%) in the JSON of a load.
-busy() { json_list non_idle_pct <"$1" | awk -v c="$2" '{ print int($(c + 1)) }'; }
-
 if [ "$(cat /sys/devices/system/cpu/nohz_full 2>/dev/null)" != 6-7 ]; then
 	echo "this kernel knows no nohz_full"
 	exit 0

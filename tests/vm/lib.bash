@@ -64,3 +64,15 @@ refused() {
 	printf '%s\n' "$output" | grep -qE "$pattern" || fail "$* said: $output"
 	! printf '%s\n' "$output" | grep -qiE 'panick|backtrace' || fail "$* said: $output"
 }
+
+# What CPU $2 is non-idle (%) in the JSON of load $1.
+busy() { json_list non_idle_pct <"$1" | awk -v c="$2" '{ print int($(c + 1)) }'; }
+
+# Which CPUs are non-idle for at least $2 % in the JSON of load $1, as digits.
+used() {
+	local cpu=0 pct
+	for pct in $(json_list non_idle_pct <"$1"); do
+		[ "${pct%.*}" -lt "$2" ] || printf %d $cpu
+		cpu=$((cpu + 1))
+	done
+}
