@@ -7,28 +7,12 @@ reality.py results FILE..                        sim/reality.toml
 
 import json
 import sys
-import tomllib
 from pathlib import Path
-
-WORKLOADS = Path(__file__).parent.parent / "sim" / "workloads"
-
-
-def number(value):
-    return f"{value:g}"
 
 
 def command(machine, workload, seconds, settle=0):
-    spec = tomllib.loads((WORKLOADS / f"{workload}.toml").read_text())
-    tasks = []
-    for task in spec["task"]:
-        periodic = task["periodic"]
-        count = task.get("count", 1)
-        run = f"{number(periodic['run_ms'])}/{number(periodic['period_ms'])}"
-        tasks.append(f"{run}*{count}" if count > 1 else run)
-    stagger = "--stagger " if spec.get("stagger") else ""
     name = f"{machine}:{workload}:{seconds}"
-    settled = f"--settle {settle} " if settle else ""
-    return f"{name} periodic --seconds {int(seconds) + settle} {settled}{stagger}{' '.join(tasks)}"
+    return f"{name} workload --seconds {int(seconds) + settle} --settle {settle} {workload}"
 
 
 def toml_run(run):

@@ -109,7 +109,7 @@ mod tests {
     fn shipped_workloads_can_be_run_and_what_cannot_is_told() {
         for (name, text) in powerpack_sim::WORKLOADS {
             let kinds = kinds(&Workload::parse(text).unwrap());
-            // It has a table of workloads.
+            // It gives a cgroup a weight.
             assert_eq!(kinds.is_ok_and(|kinds| !kinds.is_empty()), name != "desktop", "{name}");
         }
         let text = "name=''\nabout=''\n[[task]]\nhog = true\ncgroup_weight = 50\n";

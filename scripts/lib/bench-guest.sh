@@ -102,10 +102,6 @@ hogs() {
 	emit hogs "$(powerpack-load hogs --count 8 --seconds "$(scaled 5)")"
 }
 
-# The peers' BPF objects ask for the kernel's configuration; ours do not.
-mount -t tmpfs tmpfs /boot
-cp "$CACHE/kernels/7/config" "/boot/config-$(uname -r)"
-
 run=0 sched=''
 emit kernel "$(quoted "$(uname -r), $(nproc) CPUs")"
 for sched in ${schedulers//eevdf/}; do

@@ -21,8 +21,6 @@ measure() {
 		"ls $sources/*.c | xargs -P $((cpus * 2)) -I{} cc -O1 -c {} -o /dev/null")"
 }
 
-mount -t tmpfs tmpfs /boot
-cp "$CACHE/kernels/7/config" "/boot/config-$(uname -r)"
 sched=''
 emit kernel result "\"$(uname -r), $(nproc) CPUs\""
 for _ in $(seq "$rounds"); do
