@@ -52,6 +52,30 @@ pub fn burn(cpu_ns: u64) {
     }
 }
 
+/// So much work, always the same: additions that no compiler leaves out.
+pub fn work(additions: u64) {
+    let mut sum = 0u64;
+    for i in 0..additions {
+        sum = std::hint::black_box(sum.wrapping_add(i));
+    }
+}
+
+/// Additions that a CPU of this machine does in a second at its best; two digits of it, so
+/// that it is the same the next time. Takes a fifth of a second.
+pub fn additions_per_s() -> u64 {
+    const ADDITIONS: u64 = 1_000_000;
+    let start = now_ns();
+    let tries = std::iter::repeat_with(|| {
+        let begin = thread_cpu_ns();
+        work(ADDITIONS);
+        thread_cpu_ns() - begin
+    });
+    let best_ns = tries.take_while(|_| now_ns() - start < NS_PER_S as u64 / 5).min();
+    let per_s = (ADDITIONS as f64 * NS_PER_S / best_ns.unwrap_or(ADDITIONS) as f64) as u64;
+    let scale = 10u64.pow(per_s.max(10).ilog10() - 1);
+    per_s / scale * scale
+}
+
 /// Lets the calling thread's timers fire when they are due: the default slack
 /// of 50 us would be measured as latency.
 pub fn exact_timers() {

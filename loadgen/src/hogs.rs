@@ -57,10 +57,7 @@ fn hog(end: u64, nice: Option<i32>, pin: Option<usize>) -> Result<(u64, u64)> {
     let begin = clock::thread_cpu_ns();
     let mut work = 0;
     while clock::now_ns() < end {
-        let mut sum = 0u64;
-        for i in 0..PIECE {
-            sum = std::hint::black_box(sum.wrapping_add(i));
-        }
+        clock::work(PIECE);
         work += 1;
     }
     Ok((work, clock::thread_cpu_ns() - begin))

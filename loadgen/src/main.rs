@@ -2,19 +2,7 @@
 //! Each burns its own CPU time or does a fixed amount of work; none is
 //! calibrated, because calibrated loops drift under emulation.
 
-mod clock;
-mod command;
-mod drain;
-mod engine;
-mod hogs;
-mod interrupts;
-mod periodic;
-mod pipe;
-mod record;
-mod samples;
-mod schedstat;
 mod table;
-mod workload;
 
 use std::io::IsTerminal;
 use std::process::ExitCode;
@@ -24,8 +12,9 @@ use clap::{Parser, Subcommand};
 use powerpack_sim::Workload;
 use serde::Serialize;
 
-use engine::Course;
-use periodic::TaskSpec;
+use powerpack_load::engine::{self, Course};
+use powerpack_load::periodic::TaskSpec;
+use powerpack_load::{command, drain, hogs, interrupts, pipe, record, workload};
 use table::Table;
 
 /// Eight threads that run 28.0 % of one CPU; with their wake-ups, 28.4 %.
@@ -159,12 +148,12 @@ fn main() -> ExitCode {
 
 fn run(load: Load, json: bool) -> Result<String> {
     let preset = |seconds, tasks: &str, stagger| -> Result<String> {
-        let course = Course { seconds, stagger, settle: 0.0 };
+        let course = Course { seconds, stagger, ..Course::default() };
         show(&periodic(&specs(tasks)?, course)?, json)
     };
     match load {
         Load::Periodic { seconds, settle, stagger, tasks } => {
-            show(&periodic(&tasks, Course { seconds, settle, stagger })?, json)
+            show(&periodic(&tasks, Course { seconds, settle, stagger, ..Course::default() })?, json)
         }
         Load::Light { seconds } => preset(seconds, LIGHT, false),
         Load::Tiny { seconds } => preset(seconds, TINY, true),
@@ -176,7 +165,7 @@ fn run(load: Load, json: bool) -> Result<String> {
         Load::Pipe { rounds, pin } => show(&pipe::run(rounds, pin)?, json),
         Load::Workload { seconds, settle, workload } => {
             let workload = Workload::find(&workload)?;
-            let course = Course { seconds, settle, stagger: workload.stagger };
+            let course = Course { seconds, settle, stagger: workload.stagger, ..Course::default() };
             show(&engine::run(&workload::kinds(&workload)?, course.checked()?)?, json)
         }
         Load::Command { command } => show(&command::run(&command)?, json),

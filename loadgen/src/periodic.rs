@@ -45,12 +45,12 @@ impl TaskSpec {
             nice: 0,
             cpus: vec![],
             jitter_pct: 0.0,
+            fixed_work: false,
             work: Work::Periodic { run_ns: self.run_ns, rhythm },
         }
     }
 
     /// What its threads need of one CPU (%).
-    #[cfg(test)]
     pub fn cpu_pct(&self) -> f64 {
         100.0 * self.run_ns as f64 * self.count as f64 / self.period_ns as f64
     }

@@ -1,13 +1,13 @@
 //! What threads met, and the report of it.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::clock::NS_PER_S;
-use crate::samples::{Summary, summarize};
+use crate::samples::{Summary, curve, summarize};
 use crate::schedstat::NonIdle;
 
 /// What the threads of one kind met.
-#[derive(Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct TaskReport {
     /// The kind: its name, or RUN/PERIOD in ms.
     pub task: String,
@@ -23,11 +23,13 @@ pub struct TaskReport {
     pub response: Summary,
     /// The longest response beyond the task's own run time (us).
     pub max_delay_us: f64,
+    /// What it did in a second, if it does as much as it can.
+    pub records_per_s: Option<f64>,
 }
 
 /// What all of them met. The kinds come first, so that whoever looks for the
 /// last of a name in the JSON finds the total.
-#[derive(Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Report {
     pub seconds: f64,
     pub tasks: Vec<TaskReport>,
@@ -39,6 +41,11 @@ pub struct Report {
     /// In the time before the measurement: while everything is new.
     pub settling_overruns: usize,
     pub settling_max_us: f64,
+    /// What all who do as much as they can did in a second.
+    pub records_per_s: Option<f64>,
+    /// See [`crate::samples::CURVE_PCT`].
+    pub wake_curve_us: Vec<f64>,
+    pub response_curve_us: Vec<f64>,
     #[serde(flatten)]
     pub non_idle: Option<NonIdle>,
 }
@@ -89,19 +96,23 @@ impl Record {
         self.settling_max_ns = self.settling_max_ns.max(other.settling_max_ns);
         self.cpu_ns += other.cpu_ns;
     }
+}
 
-    /// The report of a kind of `threads` threads whose own run time is `run_ns`.
-    fn of_task(&self, task: String, threads: usize, run_ns: u64) -> TaskReport {
-        let longest = self.response_ns.iter().copied().max().unwrap_or(0);
+impl KindRecord {
+    fn report(&self, seconds: f64) -> TaskReport {
+        let record = &self.record;
+        let longest = record.response_ns.iter().copied().max().unwrap_or(0);
+        let activations = record.response_ns.len();
         TaskReport {
-            task,
-            threads,
-            activations: self.response_ns.len(),
-            overruns: self.overruns,
-            cpu_s: self.cpu_ns as f64 / NS_PER_S,
-            wake_latency: summarize(self.latency_ns.clone()),
-            response: summarize(self.response_ns.clone()),
-            max_delay_us: longest.saturating_sub(run_ns) as f64 / 1e3,
+            task: self.name.clone(),
+            threads: self.threads,
+            activations,
+            overruns: record.overruns,
+            cpu_s: record.cpu_ns as f64 / NS_PER_S,
+            wake_latency: summarize(record.latency_ns.clone()),
+            response: summarize(record.response_ns.clone()),
+            max_delay_us: longest.saturating_sub(self.run_ns) as f64 / 1e3,
+            records_per_s: self.eager.then_some(activations as f64 / seconds),
         }
     }
 }
@@ -113,26 +124,38 @@ fn touched(len: usize) -> Vec<u64> {
     numbers
 }
 
-/// A kind's name, its number of threads, their own run time (ns), and what they met.
-pub type KindRecord = (String, usize, u64, Record);
+/// What the threads of a kind met.
+pub struct KindRecord {
+    pub name: String,
+    pub threads: usize,
+    /// Their own run time (ns), 0 if they have none.
+    pub run_ns: u64,
+    /// They do as much as they can.
+    pub eager: bool,
+    pub record: Record,
+}
 
 /// The report of all kinds over `seconds`.
 pub fn report(kinds: Vec<KindRecord>, seconds: f64, non_idle: Option<NonIdle>) -> Report {
     let mut all = Record::default();
     let mut tasks = Vec::new();
-    for (name, threads, run_ns, record) in kinds {
-        tasks.push(record.of_task(name, threads, run_ns));
-        all.merge(record);
+    for kind in kinds {
+        tasks.push(kind.report(seconds));
+        all.merge(kind.record);
     }
+    let records: Vec<f64> = tasks.iter().filter_map(|task| task.records_per_s).collect();
     Report {
         seconds,
         activations: all.response_ns.len(),
         overruns: all.overruns,
+        wake_curve_us: curve(all.latency_ns.clone()),
+        response_curve_us: curve(all.response_ns.clone()),
         wake_latency: summarize(all.latency_ns),
         response: summarize(all.response_ns),
         max_delay_us: tasks.iter().map(|task| task.max_delay_us).fold(0.0, f64::max),
         settling_overruns: all.settling_overruns,
         settling_max_us: all.settling_max_ns as f64 / 1e3,
+        records_per_s: (!records.is_empty()).then(|| records.iter().sum()),
         non_idle,
         tasks,
     }
@@ -149,7 +172,8 @@ mod tests {
         record.overrun(false);
         record.done(3_000, true);
         record.woken(1_000, true);
-        let report = report(vec![("a".into(), 1, 2_000, record)], 1.0, None);
+        let kind = KindRecord { name: "a".into(), threads: 1, run_ns: 2_000, eager: false, record };
+        let report = report(vec![kind], 1.0, None);
         assert_eq!((report.activations, report.overruns, report.settling_overruns), (1, 0, 1));
         assert_eq!((report.max_delay_us, report.settling_max_us), (1.0, 9.0));
         assert_eq!(report.wake_latency.max_us, 1.0);

@@ -4,7 +4,7 @@
 use std::fs;
 
 use anyhow::{Context, Result};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::clock;
 
@@ -12,7 +12,7 @@ use crate::clock;
 const RUN_TIME_FIELD: usize = 6;
 
 /// How busy the CPUs were over some time.
-#[derive(Debug, Serialize, PartialEq)]
+#[derive(Clone, Debug, Serialize, Deserialize, PartialEq)]
 pub struct NonIdle {
     /// Share of the time in which each CPU ran something (%).
     pub non_idle_pct: Vec<f64>,

@@ -2,9 +2,9 @@
 
 use std::fmt::Write;
 
-use crate::samples::Summary;
-use crate::schedstat::NonIdle;
-use crate::{command, drain, hogs, interrupts, pipe, record};
+use powerpack_load::samples::Summary;
+use powerpack_load::schedstat::NonIdle;
+use powerpack_load::{command, drain, hogs, interrupts, pipe, record};
 
 /// A report that can be shown as text, several lines with or without an end.
 pub trait Table {

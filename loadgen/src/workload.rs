@@ -27,6 +27,7 @@ fn kind(task: &TaskKind) -> Result<Kind> {
         nice: task.nice,
         cpus: task.cpus.as_deref().map_or(Ok(vec![]), parse_cpu_list)?,
         jitter_pct: task.jitter_pct,
+        fixed_work: task.fixed_work,
         work: work(task),
         name,
     })
@@ -53,6 +54,8 @@ fn work(task: &TaskKind) -> Work {
         }
     } else if let Some(spec) = task.client {
         Work::Client { run_ns: ns(spec.run_ms), think_ns: ns(spec.think_ms) }
+    } else if let Some(spec) = task.exchange {
+        Work::Exchange { tasks: spec.tasks, messages: spec.messages, run_ns: ns(spec.run_ms) }
     } else {
         Work::Hog
     }
@@ -94,6 +97,28 @@ mod tests {
         assert_eq!(task.threads, 4);
         burns(&task, 0.017 * task.activations as f64);
         assert!(task.activations > 0 && task.response.p50_us >= 5_000.0, "{task:?}");
+    }
+
+    #[test]
+    fn fixed_work_is_what_it_takes_at_best_at_least() {
+        let spec = "fixed_work = true\nperiodic = { run_ms = 5, period_ms = 50 }";
+        let task = report(spec, 1.0);
+        // Two digits of the rate are kept: a tenth less work at most. And other programs
+        // may slow a CPU down.
+        assert!(task.cpu_s > 0.0044 * task.activations as f64, "{task:?}");
+        assert!(task.records_per_s.is_none());
+        let task = report("fixed_work = true\nhog = true", 0.5);
+        assert_eq!(task.records_per_s, Some(task.activations as f64 / 0.5));
+        assert!(task.activations > 10, "{task:?}");
+    }
+
+    #[test]
+    fn messages_go_on_until_the_end() {
+        let task = report("exchange = { tasks = 5, messages = 3, run_ms = 1 }", 1.0);
+        assert_eq!(task.threads, 5);
+        burns(&task, 0.001 * task.activations as f64);
+        // Three under way: on one CPU alone some 1000 of a millisecond.
+        assert!(task.activations > 100 && task.wake_latency.count > 100, "{task:?}");
     }
 
     #[test]

@@ -28,7 +28,7 @@ pub struct Workload {
 }
 
 /// Tasks of one kind: exactly one of `periodic`, `bursts`, `pipeline`, `fork_join`,
-/// `client` and `hog` says which.
+/// `client`, `exchange` and `hog` says which.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct TaskKind {
@@ -53,6 +53,10 @@ pub struct TaskKind {
     /// Run lengths differ by as much (percent).
     #[serde(default)]
     pub jitter_pct: f64,
+    /// For real, lengths are work that a fast CPU does in so long, rather than CPU time; in
+    /// the simulator they always are.
+    #[serde(default)]
+    pub fixed_work: bool,
     pub periodic: Option<RunPeriod>,
     /// The same, but only for `on_ms` of every `on_ms + off_ms`.
     pub bursts: Option<Bursts>,
@@ -62,6 +66,8 @@ pub struct TaskKind {
     pub fork_join: Option<ForkJoin>,
     /// Asks, and thinks before it asks again.
     pub client: Option<ClientSpec>,
+    /// Hand messages on to each other, as fast as they can.
+    pub exchange: Option<Exchange>,
     /// Computes without a pause.
     #[serde(default)]
     pub hog: bool,
@@ -126,6 +132,17 @@ pub struct ClientSpec {
     pub think_ms: f64,
 }
 
+/// Tasks that hand messages on, each to any of the others.
+#[derive(Clone, Copy, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Exchange {
+    pub tasks: usize,
+    /// Messages under way at a time.
+    pub messages: usize,
+    /// What each does with one before it hands it on.
+    pub run_ms: f64,
+}
+
 fn one() -> usize {
     1
 }
@@ -157,6 +174,7 @@ impl Workload {
         let kind = TaskKind {
             count: 1,
             cpus: cpus.map(str::to_owned),
+            fixed_work: true,
             periodic: Some(RunPeriod { run_ms, period_ms, catch_up: true }),
             ..TaskKind::default()
         };
@@ -180,6 +198,7 @@ impl TaskKind {
             (self.pipeline.is_some(), "pipeline"),
             (self.fork_join.is_some(), "fork-join"),
             (self.client.is_some(), "client"),
+            (self.exchange.is_some(), "exchange"),
             (self.hog, "hog"),
         ];
         let kind = kind.iter().find(|(is, _)| *is).map_or("", |(_, name)| *name);
@@ -193,11 +212,12 @@ impl TaskKind {
             self.pipeline.is_some(),
             self.fork_join.is_some(),
             self.client.is_some(),
+            self.exchange.is_some(),
             self.hog,
         ];
         ensure!(
             kinds.into_iter().filter(|is| *is).count() == 1,
-            "a task is one of periodic, bursts, pipeline, fork_join, client, hog"
+            "a task is one of periodic, bursts, pipeline, fork_join, client, exchange, hog"
         );
         ensure!((-20..20).contains(&self.nice), "nice is -20..19, not {}", self.nice);
         ensure!(
@@ -236,6 +256,12 @@ impl TaskKind {
         }
         if let Some(spec) = self.client {
             ensure!(spec.run_ms > 0.0 && spec.think_ms > 0.0, "clients run and think");
+        }
+        if let Some(spec) = self.exchange {
+            ensure!(
+                spec.tasks > 1 && (1..=spec.tasks).contains(&spec.messages) && spec.run_ms > 0.0,
+                "an exchange is of two tasks at least, with a message for each at most, and some work"
+            );
         }
         Ok(())
     }

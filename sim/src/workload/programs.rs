@@ -35,7 +35,7 @@ const PIECE_NS: u64 = 1_000_000_000;
 /// Lengths that differ at random, evenly around a mean.
 #[derive(Clone, Debug)]
 pub struct Jitter {
-    random: fastrand::Rng,
+    pub(super) random: fastrand::Rng,
     /// At most so much more or less (percent).
     pct: f64,
 }
@@ -202,6 +202,64 @@ impl Program for Stage {
             return Step::Block;
         }
         self.works = true;
+        Step::Run(self.jitter.of(self.run_ns))
+    }
+}
+
+/// One of an exchange: works on each message that it is handed, and hands it on to any of the
+/// others. A response is from one handing on to the next.
+pub struct Member {
+    run_ns: u64,
+    /// When it has a message of its own; `None`: not at all, or not any more.
+    first_ns: Option<u64>,
+    phase: Phase,
+    /// Which of them it is.
+    own: usize,
+    /// The first of them.
+    first_task: usize,
+    /// Of all of them.
+    handoffs: Rc<[Handoff]>,
+    jitter: Jitter,
+    record: SharedRecord,
+}
+
+impl Member {
+    pub fn new(
+        run_ns: u64,
+        first_ns: Option<u64>,
+        (own, first_task): (usize, usize),
+        handoffs: Rc<[Handoff]>,
+        jitter: Jitter,
+        record: SharedRecord,
+    ) -> Self {
+        let phase = Phase::New;
+        Member { run_ns, first_ns, phase, own, first_task, handoffs, jitter, record }
+    }
+}
+
+impl Program for Member {
+    fn next(&mut self, context: &mut Context) -> Step {
+        if self.phase == Phase::Ran {
+            self.phase = Phase::Slept;
+            let own = &self.handoffs[self.own];
+            let sent_ns = own.borrow_mut().pop_front().expect("it works on a message");
+            self.record.borrow_mut().add(context.now_ns - sent_ns);
+            let ahead = self.jitter.random.usize(1..self.handoffs.len());
+            let to = (self.own + ahead) % self.handoffs.len();
+            self.handoffs[to].borrow_mut().push_back(context.now_ns);
+            context.wake(self.first_task + to, true);
+        }
+        if let Some(first_ns) = self.first_ns {
+            if context.now_ns < first_ns {
+                return Step::SleepUntil(first_ns);
+            }
+            self.first_ns = None;
+            self.handoffs[self.own].borrow_mut().push_back(context.now_ns);
+        }
+        if self.handoffs[self.own].borrow().is_empty() {
+            return Step::Block;
+        }
+        self.phase = Phase::Ran;
         Step::Run(self.jitter.of(self.run_ns))
     }
 }

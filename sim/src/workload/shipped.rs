@@ -1,7 +1,7 @@
 //! Those that come with the simulator.
 
 /// By name.
-pub const SHIPPED: [(&str, &str); 34] = [
+pub const SHIPPED: [(&str, &str); 37] = [
     ("audio", include_str!("../../workloads/audio.toml")),
     ("build", include_str!("../../workloads/build.toml")),
     ("crowd", include_str!("../../workloads/crowd.toml")),
@@ -18,6 +18,7 @@ pub const SHIPPED: [(&str, &str); 34] = [
     ("herd-5", include_str!("../../workloads/herd-5.toml")),
     ("herd-80", include_str!("../../workloads/herd-80.toml")),
     ("light", include_str!("../../workloads/light.toml")),
+    ("messaging", include_str!("../../workloads/messaging.toml")),
     ("mixed", include_str!("../../workloads/mixed.toml")),
     ("native8", include_str!("../../workloads/native8.toml")),
     ("on-off-10", include_str!("../../workloads/on-off-10.toml")),
@@ -26,6 +27,7 @@ pub const SHIPPED: [(&str, &str); 34] = [
     ("on-off-2000", include_str!("../../workloads/on-off-2000.toml")),
     ("on-off-5000", include_str!("../../workloads/on-off-5000.toml")),
     ("pinned", include_str!("../../workloads/pinned.toml")),
+    ("ping-pong", include_str!("../../workloads/ping-pong.toml")),
     ("pipelines", include_str!("../../workloads/pipelines.toml")),
     ("stairs-10", include_str!("../../workloads/stairs-10.toml")),
     ("stairs-20", include_str!("../../workloads/stairs-20.toml")),
@@ -35,5 +37,6 @@ pub const SHIPPED: [(&str, &str); 34] = [
     ("stairs-80", include_str!("../../workloads/stairs-80.toml")),
     ("steps", include_str!("../../workloads/steps.toml")),
     ("tiny", include_str!("../../workloads/tiny.toml")),
+    ("wakeup", include_str!("../../workloads/wakeup.toml")),
     ("web-audio", include_str!("../../workloads/web-audio.toml")),
 ];

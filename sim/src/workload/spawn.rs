@@ -5,9 +5,9 @@ use std::rc::Rc;
 use anyhow::{Result, ensure};
 
 use super::programs::{
-    Client, Forks, Handoff, Hog, Jitter, Leader, Periodic, Rhythm, Stage, Worker,
+    Client, Forks, Handoff, Hog, Jitter, Leader, Member, Periodic, Rhythm, Stage, Worker,
 };
-use super::{ForkJoin, Pipeline, START_NS, SharedRecord, TaskKind, Workload};
+use super::{Exchange, ForkJoin, Pipeline, START_NS, SharedRecord, TaskKind, Workload};
 use crate::ext::CpuMask;
 use crate::kernel::Kernel;
 use crate::task::{Program, TaskSpec};
@@ -91,7 +91,8 @@ impl TaskKind {
     fn tasks(&self) -> usize {
         let stages = self.pipeline.as_ref().map_or(1, |spec| spec.run_ms.len());
         let team = self.fork_join.map_or(1, |spec| spec.workers + 1);
-        self.count * stages * team
+        let exchange = self.exchange.map_or(1, |spec| spec.tasks);
+        self.count * stages * team * exchange
     }
 
     fn allowed(&self, kernel: &Kernel) -> Result<CpuMask> {
@@ -175,6 +176,8 @@ impl Parent<'_> {
             self.pipeline(spec, steady(spec.run_ms[0], spec.period_ms), &record);
         } else if let Some(spec) = kind.fork_join {
             self.team(spec, steady(spec.leader_ms, spec.period_ms), record);
+        } else if let Some(spec) = kind.exchange {
+            self.exchange(spec, &record);
         } else if let Some(spec) = kind.client {
             self.spawn(Box::new(Client::new(ns(spec.run_ms), ns(spec.think_ms), jitter, record)));
         } else {
@@ -198,6 +201,19 @@ impl Parent<'_> {
             self.spawn(program);
         }
         record.borrow_mut().run_ns = spec.run_ms.iter().map(|&run_ms| ns(run_ms)).sum();
+    }
+
+    fn exchange(&mut self, spec: Exchange, record: &SharedRecord) {
+        let handoffs: Rc<[Handoff]> = (0..spec.tasks).map(|_| Handoff::default()).collect();
+        let first_task = self.upcoming(0);
+        record.borrow_mut().run_ns = ns(spec.run_ms);
+        for own in 0..spec.tasks {
+            let first_ns = (own < spec.messages).then_some(START_NS);
+            let (run_ns, jitter, handoffs) = (ns(spec.run_ms), self.jitter(), handoffs.clone());
+            let place = (own, first_task);
+            let member = Member::new(run_ns, first_ns, place, handoffs, jitter, Rc::clone(record));
+            self.spawn(Box::new(member));
+        }
     }
 
     fn team(&mut self, spec: ForkJoin, rhythm: Rhythm, record: SharedRecord) {

@@ -1,0 +1,18 @@
+//! Loads with which schedulers are measured. Each burns its own CPU time or does a fixed
+//! amount of work; none is calibrated while it runs, because calibrated loops drift under
+//! emulation.
+
+pub mod clock;
+pub mod command;
+pub mod drain;
+pub mod engine;
+mod hand;
+pub mod hogs;
+pub mod interrupts;
+pub mod periodic;
+pub mod pipe;
+pub mod record;
+pub mod samples;
+pub mod schedstat;
+mod team;
+pub mod workload;

@@ -1,0 +1,117 @@
+//! The threads of a task, and what goes between them.
+
+use std::io;
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, channel};
+
+use anyhow::{Context, Result};
+
+use crate::engine::{Kind, Load, Rhythm, Work};
+use crate::hand::{Hand, Mailbox, Thread};
+
+/// Room for so many is made beforehand: a message goes on every few tens of microseconds.
+const ACTIVATIONS_OF_MEMBER: usize = 1 << 16;
+
+/// The threads of the `nth` task of a kind.
+pub fn spawn(kind: &Kind, nth: u64, load: Load) -> Result<Vec<Thread>> {
+    let times = load.times;
+    let first = |period_ns: u64| {
+        times.start + if load.stagger { period_ns * nth / kind.count as u64 } else { 0 }
+    };
+    let nr = |period_ns: u64| ((times.end - times.start) / period_ns.max(1) + 1) as usize;
+    Ok(match &kind.work {
+        Work::Periodic { run_ns, rhythm } => {
+            let (run_ns, rhythm, start) = (*run_ns, *rhythm, first(rhythm.period_ns));
+            let hand = Hand::of(kind, nth, load, nr(rhythm.period_ns));
+            vec![hand.start(move |hand| hand.periodic(run_ns, rhythm, start, None))]
+        }
+        Work::Pipeline { runs_ns, rhythm } => {
+            pipeline(kind, nth, load, (runs_ns, *rhythm), first(rhythm.period_ns))
+        }
+        Work::ForkJoin { workers, run_ns, leader_ns, period_ns } => {
+            team(kind, nth, load, *workers, (*run_ns, *leader_ns), (*period_ns, first(*period_ns)))
+        }
+        Work::Client { run_ns, think_ns } => {
+            let (run_ns, think_ns) = (*run_ns, *think_ns);
+            let hand = Hand::of(kind, nth, load, nr(run_ns + think_ns));
+            vec![hand.start(move |hand| hand.client(run_ns, think_ns))]
+        }
+        Work::Exchange { tasks, messages, run_ns } => {
+            exchange(kind, nth, load, (*tasks, *messages, *run_ns))?
+        }
+        Work::Hog => vec![Hand::of(kind, nth, load, nr(1_000_000)).start(Hand::hog)],
+    })
+}
+
+/// The stages of a pipeline; what they hand on is when the piece was planned to begin.
+fn pipeline(
+    kind: &Kind,
+    nth: u64,
+    load: Load,
+    (runs_ns, rhythm): (&[u64], Rhythm),
+    start: u64,
+) -> Vec<Thread> {
+    let pieces = ((load.times.end - load.times.start) / rhythm.period_ns + 1) as usize;
+    let mut threads = Vec::new();
+    let mut from: Option<Receiver<u64>> = None;
+    for (stage, &run_ns) in runs_ns.iter().enumerate() {
+        let (to, next) = channel();
+        let to = (stage + 1 < runs_ns.len()).then_some(to);
+        let hand = Hand::of(kind, nth * runs_ns.len() as u64 + stage as u64, load, pieces);
+        threads.push(match from.replace(next) {
+            None => hand.start(move |hand| hand.periodic(run_ns, rhythm, start, to)),
+            Some(from) => hand.start(move |hand| hand.stage(run_ns, &from, to)),
+        });
+    }
+    threads
+}
+
+/// A leader and its workers.
+fn team(
+    kind: &Kind,
+    nth: u64,
+    load: Load,
+    workers: usize,
+    (run_ns, leader_ns): (u64, u64),
+    (period_ns, start): (u64, u64),
+) -> Vec<Thread> {
+    let (done, all_done) = channel();
+    let mut threads = Vec::new();
+    let mut calls = Vec::new();
+    for worker in 0..workers {
+        let (call, called) = channel();
+        let (done, seed) = (done.clone(), nth * (workers as u64 + 1) + worker as u64);
+        calls.push(call);
+        threads.push(Hand::of(kind, seed, load, 0).start(move |hand| {
+            while let Ok(at) = called.recv() {
+                hand.called(at);
+                hand.burn(run_ns);
+                // The leader waits for all it has called.
+                let _ = done.send(());
+            }
+        }));
+    }
+    let pieces = ((load.times.end - load.times.start) / period_ns.max(run_ns) + 1) as usize;
+    let hand = Hand::of(kind, nth * (workers as u64 + 1) + workers as u64, load, pieces);
+    threads.push(hand.start(move |hand| hand.lead(leader_ns, period_ns, start, &calls, &all_done)));
+    threads
+}
+
+/// Tasks with a pipe each, into which any of the others writes.
+fn exchange(
+    kind: &Kind,
+    nth: u64,
+    load: Load,
+    (tasks, messages, run_ns): (usize, usize, u64),
+) -> Result<Vec<Thread>> {
+    let pipes = (0..tasks).map(|_| io::pipe()).collect::<io::Result<Vec<_>>>();
+    let (readers, writers): (Vec<_>, Vec<_>) =
+        pipes.context("cannot make pipes for an exchange")?.into_iter().unzip();
+    let writers = Arc::new(writers);
+    let start = |(own, reader)| {
+        let hand = Hand::of(kind, nth * tasks as u64 + own as u64, load, ACTIVATIONS_OF_MEMBER);
+        let mailbox = Mailbox { own, reader, writers: Arc::clone(&writers) };
+        hand.start(move |hand| hand.member(run_ns, own < messages, mailbox))
+    };
+    Ok(readers.into_iter().enumerate().map(start).collect())
+}
