@@ -55,6 +55,9 @@ pub struct Cli {
 /// What can be asked of a running scheduler, or without one.
 #[derive(Debug, Subcommand)]
 pub enum Command {
+    /// Measure what packing does to this machine: workloads under the kernel's scheduler,
+    /// our modes, and others
+    Bench(BenchArgs),
     /// Show the running scheduler's mode, or switch it and its knobs
     Mode {
         /// The mode to switch to: packing, balance, spread or auto
@@ -85,6 +88,57 @@ fn seconds(text: &str) -> Result<Duration, String> {
         return Err(format!("{seconds} is not between 0.1 and 86400 seconds"));
     }
     Ok(Duration::from_secs_f64(seconds))
+}
+
+/// `scx_powerpack bench`.
+#[derive(Debug, clap::Args)]
+#[command(args_conflicts_with_subcommands = true)]
+pub struct BenchArgs {
+    #[command(subcommand)]
+    pub command: Option<BenchCommand>,
+
+    /// What to run: quick, seeds, latency, throughput, or a TOML file: a suite, or a workload
+    #[arg(long, value_name = "SUITE", default_value = "quick")]
+    pub suite: String,
+
+    /// What to compare: `eevdf` (the kernel's own), a mode of ours (`packing:small`, `MODE@N`
+    /// for at most N cores), or the command of another scheduler, as "scx_lavd --powersave"
+    #[arg(long, value_name = "SYSTEM,..", value_delimiter = ',', default_values = ["eevdf", "packing", "spread"])]
+    pub against: Vec<String>,
+
+    /// How often, the systems in turn
+    #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=100))]
+    pub runs: u32,
+
+    /// Where results.json and report.html go [default: powerpack-bench-DATE-TIME]
+    #[arg(long, value_name = "DIR")]
+    pub out: Option<PathBuf>,
+}
+
+/// What else can be done with a benchmark.
+#[derive(Debug, Subcommand)]
+pub enum BenchCommand {
+    /// Compare two results.json: what is worse in the second ends with exit status 3
+    Compare {
+        before: PathBuf,
+        after: PathBuf,
+        /// What is worse by less than this is none (%)
+        #[arg(long, value_name = "PCT", default_value_t = 5.0)]
+        tolerance: f64,
+    },
+    /// Make report.html again from a results.json, beside it
+    Report { results: PathBuf },
+    /// Run a workload once, as it is: for the benchmark itself
+    #[command(hide = true)]
+    Load {
+        #[arg(long)]
+        seconds: f64,
+        #[arg(long)]
+        settle: f64,
+        #[arg(long)]
+        additions_per_s: u64,
+        workload: String,
+    },
 }
 
 /// `scx_powerpack sim`.

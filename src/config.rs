@@ -7,6 +7,7 @@ use std::path::Path;
 
 use anyhow::{Context, Result};
 use serde::Deserialize;
+use serde::de::DeserializeOwned;
 
 use crate::policy::{Choice, PolicyArgs};
 use crate::workloads::Table;
@@ -40,11 +41,16 @@ impl Config {
     }
 
     fn parse(text: &str) -> Result<Self> {
-        toml::from_str(text).map_err(|err| {
-            let line = err.span().map_or(1, |span| text[..span.start].matches('\n').count() + 1);
-            anyhow::anyhow!("line {line}: {}", err.message().replace('\n', " "))
-        })
+        parse_toml(text)
     }
+}
+
+/// Parses a file of the user's. Fails with a sentence that names the line and the field.
+pub fn parse_toml<T: DeserializeOwned>(text: &str) -> Result<T> {
+    toml::from_str(text).map_err(|err| {
+        let line = err.span().map_or(1, |span| text[..span.start].matches('\n').count() + 1);
+        anyhow::anyhow!("line {line}: {}", err.message().replace('\n', " "))
+    })
 }
 
 #[cfg(test)]

@@ -110,6 +110,11 @@ pub fn loaded_scheduler() -> Option<String> {
     Some(if name.trim().is_empty() { "of unknown name".into() } else { name.trim().into() })
 }
 
+/// Whether a scheduler is in charge: loading and leaving are states of their own.
+pub fn is_enabled() -> bool {
+    fs::read_to_string(format!("{SCHED_EXT}/state")).is_ok_and(|state| state.trim() == "enabled")
+}
+
 /// How often a scheduler has been enabled since boot; unchanged by a switch.
 pub fn enable_seq() -> Option<u64> {
     read_number("enable_seq").ok()

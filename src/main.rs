@@ -3,6 +3,7 @@
 
 mod agent;
 mod auto;
+mod bench;
 mod bpf;
 mod cli;
 mod config;
@@ -33,7 +34,7 @@ fn main() -> ExitCode {
     let cli = Cli::parse();
     init_logging(cli.verbose);
     match run(&cli) {
-        Ok(()) => ExitCode::SUCCESS,
+        Ok(status) => status,
         Err(err) => {
             eprintln!("scx_powerpack: {err:#}");
             ExitCode::FAILURE
@@ -41,11 +42,15 @@ fn main() -> ExitCode {
     }
 }
 
-fn run(cli: &Cli) -> Result<()> {
+fn run(cli: &Cli) -> Result<ExitCode> {
+    if let Some(Command::Bench(args)) = &cli.command {
+        return bench::run(args);
+    }
     if cli.command.is_some() {
         die_of_broken_pipes();
     }
     match &cli.command {
+        Some(Command::Bench(_)) => unreachable!("it has an exit status of its own"),
         Some(Command::Mode { mode, policy }) => report::mode(mode.as_deref(), policy),
         Some(Command::Reload) => report::reload(),
         Some(Command::Status { json }) => report::status(*json),
@@ -54,7 +59,8 @@ fn run(cli: &Cli) -> Result<()> {
         None if cli.help_stats => stats::describe(),
         None if cli.monitor.is_some() => stats::monitor(cli.monitor),
         None => agent::run(cli),
-    }
+    }?;
+    Ok(ExitCode::SUCCESS)
 }
 
 /// What prints and ends may be piped into `head`: Rust would panic there.

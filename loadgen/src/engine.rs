@@ -148,8 +148,22 @@ pub struct Load {
     pub additions_per_s: u64,
 }
 
+/// Where a load has got to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Moment {
+    /// The measurement begins,
+    Settled,
+    /// and ends.
+    Over,
+}
+
 /// Runs the threads of all kinds. Fails when one may not have its nice value or CPUs.
 pub fn run(kinds: &[Kind], course: Course) -> Result<Report> {
+    run_told(kinds, course, |_| ())
+}
+
+/// The same; `tell` is called as the measurement begins and ends.
+pub fn run_told(kinds: &[Kind], course: Course, tell: impl Fn(Moment)) -> Result<Report> {
     let unknown = course.additions_per_s == 0 && kinds.iter().any(|kind| kind.fixed_work);
     let additions_per_s = if unknown { clock::additions_per_s() } else { course.additions_per_s };
     let start = clock::now_ns() + START_DELAY_NS;
@@ -165,9 +179,11 @@ pub fn run(kinds: &[Kind], course: Course) -> Result<Report> {
         threads.push(of_kind);
     }
     clock::sleep_until(times.settled - METER_LEAD_NS);
+    tell(Moment::Settled);
     let meter = Meter::start()?;
     clock::sleep_until(times.end);
     let non_idle = meter.stop()?;
+    tell(Moment::Over);
     let mut records = Vec::new();
     for (kind, threads) in kinds.iter().zip(threads) {
         let (mut record, nr) = (Record::default(), threads.len());

@@ -1,0 +1,280 @@
+//! What the tables say, in the terminal and in the report: a load on its own, and groups of
+//! loads.
+
+use serde::Serialize;
+
+use super::metric::Metric;
+use super::results::{LoadInfo, Results};
+use super::summary::{Difference, Summary};
+
+/// What stands where nothing was measured.
+pub const NOTHING: &str = "-";
+
+/// A table: cells of text.
+#[derive(Debug, Serialize)]
+pub struct Table {
+    pub title: String,
+    pub about: String,
+    /// So many columns are names.
+    pub names: usize,
+    pub heading: Vec<String>,
+    pub rows: Vec<Vec<Cell>>,
+    /// Why something is not in it.
+    pub notes: Vec<String>,
+}
+
+/// A figure or a name.
+#[derive(Debug, Default, Serialize)]
+pub struct Cell {
+    pub text: String,
+    /// From the least to the most, if runs differ.
+    pub range: String,
+    /// How it compares with the first system: better, worse, same, or nothing to be said.
+    pub verdict: &'static str,
+    /// "+12 %".
+    pub change: String,
+}
+
+impl Cell {
+    fn of(text: impl Into<String>) -> Self {
+        Cell { text: text.into(), ..Cell::default() }
+    }
+
+    /// One line.
+    pub fn line(&self) -> String {
+        let range = if self.range.is_empty() { "" } else { &format!(" ({})", self.range) };
+        let beside = if self.verdict == "same" { "=" } else { &self.change };
+        format!("{}{range} {beside}", self.text).trim_end().to_owned()
+    }
+}
+
+/// What `system` showed of a load, beside what the first system did.
+fn cell(results: &Results, load: &str, system: &str, metric: Metric) -> Cell {
+    let Some(summary) = Summary::of(results.values(load, system, metric)) else {
+        return Cell::of(NOTHING);
+    };
+    let (text, range) = summary.parts(metric);
+    let cell = Cell { text, range, ..Cell::default() };
+    let first = &results.systems[0].name;
+    let base = Summary::of(results.values(load, first, metric)).filter(|_| first != system);
+    let Some(base) = base else { return cell };
+    let change = change(base.median, summary.median);
+    match summary.differs(&base, metric) {
+        Difference::Noise => Cell { verdict: "same", ..cell },
+        Difference::Unknown => Cell { verdict: "unknown", change, ..cell },
+        Difference::Clear => {
+            let verdict = match metric.is_better(summary.median, base.median) {
+                Some(true) => "better",
+                Some(false) => "worse",
+                None => "differs",
+            };
+            Cell { verdict, change, ..cell }
+        }
+    }
+}
+
+/// "+12 %", "x 7.0", or nothing where that makes no sense.
+fn change(base: f64, value: f64) -> String {
+    if base <= 0.0 || value < 0.0 {
+        return String::new();
+    }
+    let ratio = value / base;
+    // Beyond that the figures themselves say it better.
+    if !(0.01..=100.0).contains(&ratio) {
+        return String::new();
+    }
+    if (0.5..2.0).contains(&ratio) {
+        format!("{:+.1} %", (ratio - 1.0) * 100.0)
+    } else if ratio >= 2.0 {
+        format!("x {ratio:.1}")
+    } else {
+        format!("1/{:.1}", 1.0 / ratio)
+    }
+}
+
+/// All tables, in the order of the suite.
+pub fn tables(results: &Results) -> Vec<Table> {
+    let mut tables: Vec<Table> = vec![];
+    let mut groups: Vec<&str> = vec![];
+    for load in &results.loads {
+        match load.group.as_deref() {
+            None => tables.push(of_load(results, load)),
+            Some(group) if !groups.contains(&group) => {
+                groups.push(group);
+                tables.push(of_group(results, group));
+            }
+            Some(_) => {}
+        }
+    }
+    tables
+}
+
+/// The systems that have figures of any of these loads.
+fn systems<'a>(results: &'a Results, loads: &[&LoadInfo]) -> Vec<&'a str> {
+    let has =
+        |system: &&str| loads.iter().any(|load| results.of(&load.name, system).next().is_some());
+    results.systems.iter().map(|system| system.name.as_str()).filter(has).collect()
+}
+
+/// A row for each figure, a column for each system.
+fn of_load(results: &Results, load: &LoadInfo) -> Table {
+    let systems = systems(results, &[load]);
+    let row = |metric: Metric| -> Option<Vec<Cell>> {
+        let cells = systems.iter().map(|system| cell(results, &load.name, system, metric));
+        let cells: Vec<Cell> = cells.collect();
+        let any = cells.iter().any(|cell| cell.text != NOTHING);
+        any.then(|| [Cell::of(metric.title())].into_iter().chain(cells).collect())
+    };
+    let heading = [""].iter().chain(&systems).map(|&name| name.to_owned()).collect();
+    Table {
+        title: load.name.clone(),
+        about: load.about.clone(),
+        names: 1,
+        heading,
+        rows: Metric::ALL.into_iter().filter_map(row).collect(),
+        notes: notes(results, &[load]),
+    }
+}
+
+/// A row for each load and figure of it, a column for each system.
+fn of_group(results: &Results, group: &str) -> Table {
+    let in_group = |load: &&LoadInfo| load.group.as_deref() == Some(group);
+    let loads: Vec<&LoadInfo> = results.loads.iter().filter(in_group).collect();
+    let systems = systems(results, &loads);
+    let mut rows = vec![];
+    for load in &loads {
+        for &metric in &load.figures {
+            let cells = systems.iter().map(|system| cell(results, &load.name, system, metric));
+            let cells: Vec<Cell> = cells.collect();
+            if cells.iter().any(|cell| cell.text != NOTHING) {
+                let names = [Cell::of(&load.name), Cell::of(metric.title())];
+                rows.push(names.into_iter().chain(cells).collect());
+            }
+        }
+    }
+    let heading = ["", ""].iter().chain(&systems).map(|&name| name.to_owned()).collect();
+    let about = loads.first().map_or(String::new(), |load| load.about.clone());
+    let (title, notes) = (group.to_owned(), notes(results, &loads));
+    Table { title, about, names: 2, heading, rows, notes }
+}
+
+/// Runs that failed, each reason once.
+fn notes(results: &Results, loads: &[&LoadInfo]) -> Vec<String> {
+    let mut notes = vec![];
+    for run in &results.runs {
+        if let Some(why) = &run.failed
+            && loads.iter().any(|load| load.name == run.load)
+        {
+            let note = format!("{} under {} failed: {why}", run.load, run.system);
+            if !notes.contains(&note) {
+                notes.push(note);
+            }
+        }
+    }
+    notes
+}
+
+/// What has to be said of the whole, a sentence each.
+pub fn remarks(results: &Results) -> Vec<String> {
+    let mut remarks = vec![];
+    if !results.complete {
+        remarks.push("It was stopped before its end: what was measured until then.".to_owned());
+    }
+    if results.runs_wanted == 1 {
+        let text = "One round: how much figures differ by chance is not known; --runs 3 tells.";
+        remarks.push(text.to_owned());
+    }
+    if let Some(name) = &results.machine.virtual_machine {
+        remarks.push(format!(
+            "This is a virtual machine, {name}: who runs where and when is told, what it costs \
+             on hardware is not."
+        ));
+    }
+    for system in &results.systems {
+        if let Some(why) = &system.failed {
+            remarks.push(format!("{}: {why}", system.name));
+        }
+    }
+    remarks.extend(results.missing.iter().map(|what| format!("Not measured: {what}.")));
+    let costs = results.runs.iter().filter_map(|run| run.figures.get(&Metric::MeasuringPct));
+    if let Some(most) = costs.copied().reduce(f64::max) {
+        remarks.push(format!("Measuring took {most:.2} % of a load's CPU time at most."));
+    }
+    remarks
+}
+
+#[cfg(test)]
+pub mod tests {
+    use super::*;
+    use crate::bench::results::{FORMAT, Machine, Run, SystemInfo};
+
+    /// A small benchmark: the system `packing` has `value` where `eevdf` has 100.
+    pub fn benchmark(value: f64) -> Results {
+        let run = |system: &str, round: usize, value: f64| Run {
+            load: "light".into(),
+            system: system.into(),
+            round,
+            figures: [(Metric::RecordsPerS, value + round as f64 * 0.1)].into(),
+            ..Run::default()
+        };
+        let system = |name: &str| SystemInfo { name: name.into(), command: None, failed: None };
+        Results {
+            format: FORMAT,
+            version: "0".into(),
+            started: "2026-01-01T00:00:00+00:00".into(),
+            machine: Machine::default(),
+            suite: "test".into(),
+            about: "a test".into(),
+            runs_wanted: 2,
+            complete: true,
+            additions_per_s: 1,
+            systems: vec![system("eevdf"), system("packing")],
+            loads: vec![LoadInfo {
+                name: "light".into(),
+                about: "eight threads".into(),
+                group: None,
+                figures: vec![],
+                seconds: Some(1.0),
+                max_cores: None,
+            }],
+            runs: vec![
+                run("eevdf", 0, 100.0),
+                run("packing", 0, value),
+                run("eevdf", 1, 100.0),
+                run("packing", 1, value),
+            ],
+            missing: vec!["power: none".into()],
+        }
+    }
+
+    #[test]
+    fn a_difference_is_told_and_noise_is_called_noise() {
+        let line = |value| tables(&benchmark(value))[0].rows[0][2].line();
+        assert_eq!(line(110.0), "110 +10.0 %");
+        assert_eq!(line(100.0), "100 =");
+        assert_eq!(tables(&benchmark(90.0))[0].rows[0][2].verdict, "worse");
+        assert_eq!(line(10.0), "10.1 (10.0-10.1) 1/10.0");
+    }
+
+    #[test]
+    fn what_is_missing_is_said() {
+        let mut results = benchmark(100.0);
+        results.runs[1].failed = Some("it broke".into());
+        results.complete = false;
+        assert_eq!(tables(&results)[0].notes, ["light under packing failed: it broke"]);
+        let remarks = remarks(&results);
+        assert!(remarks.iter().any(|remark| remark.contains("stopped before its end")));
+        assert!(remarks.iter().any(|remark| remark == "Not measured: power: none."));
+    }
+
+    #[test]
+    fn a_group_is_one_table() {
+        let mut results = benchmark(110.0);
+        results.loads[0].group = Some("all".into());
+        results.loads[0].figures = vec![Metric::RecordsPerS, Metric::PowerW];
+        let tables = tables(&results);
+        assert_eq!(tables.len(), 1);
+        // Nobody measured power.
+        assert_eq!((tables[0].title.as_str(), tables[0].rows.len()), ("all", 1));
+    }
+}

@@ -1,0 +1,173 @@
+//! The process that is the load: started, followed, and ended for certain.
+
+use std::env;
+use std::io::{self, BufRead, BufReader, PipeReader, Read};
+use std::process::{Child, Command, Stdio};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::thread;
+use std::time::Duration;
+
+use anyhow::{Context, Result, bail, ensure};
+use powerpack_load::record::Report;
+
+use super::programs::Program;
+use super::system::{own_group, signal};
+
+/// What a workload prints, each on a line of its own, when its measurement begins and ends.
+pub const SETTLED: &str = "settled";
+pub const OVER: &str = "over";
+
+/// What a load tells.
+#[derive(Debug)]
+pub enum Word {
+    Settled,
+    Over,
+    /// A workload's report.
+    Report(Box<Report>),
+    /// All else that it printed, at its end.
+    Output(String),
+}
+
+/// A load that runs; dropping it kills it.
+pub struct LoadProcess {
+    child: Child,
+    words: Receiver<Word>,
+}
+
+impl LoadProcess {
+    /// A workload, run by this program itself. Fails if that cannot be.
+    pub fn workload(name: &str, seconds: f64, settle_s: f64, additions_per_s: u64) -> Result<Self> {
+        let mut command = Command::new(env::current_exe().context("cannot find this program")?);
+        command
+            .args(["bench", "load", "--seconds", &(seconds + settle_s).to_string()])
+            .args(["--settle", &settle_s.to_string()])
+            .args(["--additions-per-s", &additions_per_s.to_string(), "--", name]);
+        Self::start(command, follow_workload)
+    }
+
+    /// Another program; what it prints counts when it ends. Fails if it cannot be run.
+    pub fn program(program: &Program) -> Result<Self> {
+        let mut command = Command::new(program.name());
+        command.args(&program.command[1..]);
+        Self::start(command, follow_program)
+    }
+
+    fn start(mut command: Command, follow: fn(PipeReader, &Sender<Word>)) -> Result<Self> {
+        let (output, input) = io::pipe()?;
+        command.stdin(Stdio::null()).stdout(input.try_clone()?).stderr(input);
+        own_group(&mut command, libc::SIGKILL);
+        let name = command.get_program().to_string_lossy().into_owned();
+        let child = command.spawn().with_context(|| format!("cannot run {name}"))?;
+        // It holds the other ends of the pipe, and would keep them open.
+        drop(command);
+        let (say, words) = channel();
+        thread::spawn(move || follow(output, &say));
+        Ok(LoadProcess { child, words })
+    }
+
+    /// What it tells next; `None` if it tells nothing within `timeout`. Fails after its last
+    /// word.
+    pub fn word(&self, timeout: Duration) -> Result<Option<Word>> {
+        match self.words.recv_timeout(timeout) {
+            Ok(word) => Ok(Some(word)),
+            Err(RecvTimeoutError::Timeout) => Ok(None),
+            Err(RecvTimeoutError::Disconnected) => bail!("it ended without a word"),
+        }
+    }
+
+    /// Waits for its end; the CPU time of all its processes (s). Fails if it did.
+    pub fn finish(mut self) -> Result<f64> {
+        let before = children_cpu_s();
+        let status = self.child.wait()?;
+        ensure!(status.success(), "it ended with {status}");
+        Ok(children_cpu_s() - before)
+    }
+}
+
+impl Drop for LoadProcess {
+    fn drop(&mut self) {
+        signal(&self.child, libc::SIGKILL);
+        // Gone already after finish().
+        let _ = self.child.wait();
+    }
+}
+
+fn follow_workload(output: PipeReader, say: &Sender<Word>) {
+    let mut rest = String::new();
+    for line in BufReader::new(output).lines().map_while(Result::ok) {
+        let word = match line.as_str() {
+            SETTLED => Word::Settled,
+            OVER => Word::Over,
+            line => match serde_json::from_str(line) {
+                Ok(report) => Word::Report(report),
+                Err(_) => {
+                    rest = rest + line + "\n";
+                    continue;
+                }
+            },
+        };
+        // Nobody listens any more to a load that is about to be killed.
+        let _ = say.send(word);
+    }
+    let _ = say.send(Word::Output(rest));
+}
+
+fn follow_program(mut output: PipeReader, say: &Sender<Word>) {
+    let mut bytes = Vec::new();
+    // What is no text is no figure either.
+    let _ = say.send(Word::Settled);
+    let _ = output.read_to_end(&mut bytes);
+    let _ = say.send(Word::Over);
+    let _ = say.send(Word::Output(String::from_utf8_lossy(&bytes).into_owned()));
+}
+
+/// CPU time of all children that have ended (s).
+fn children_cpu_s() -> f64 {
+    // SAFETY: plain numbers, and a valid pointer to them; cannot fail for these arguments.
+    let usage = unsafe {
+        let mut usage: libc::rusage = std::mem::zeroed();
+        libc::getrusage(libc::RUSAGE_CHILDREN, &raw mut usage);
+        usage
+    };
+    let seconds = |time: libc::timeval| time.tv_sec as f64 + time.tv_usec as f64 / 1e6;
+    seconds(usage.ru_utime) + seconds(usage.ru_stime)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SOON: Duration = Duration::from_secs(10);
+
+    fn shell(script: &str, follow: fn(PipeReader, &Sender<Word>)) -> LoadProcess {
+        let mut command = Command::new("sh");
+        command.args(["-c", script]);
+        LoadProcess::start(command, follow).unwrap()
+    }
+
+    #[test]
+    fn a_workload_is_followed() {
+        let load = shell("echo settled; echo over; echo 'oh no' >&2; exit 3", follow_workload);
+        assert!(matches!(load.word(SOON).unwrap(), Some(Word::Settled)));
+        assert!(matches!(load.word(SOON).unwrap(), Some(Word::Over)));
+        assert!(matches!(load.word(SOON).unwrap(), Some(Word::Output(text)) if text == "oh no\n"));
+        assert!(load.word(SOON).is_err());
+        assert!(load.finish().unwrap_err().to_string().contains("exit status: 3"));
+    }
+
+    #[test]
+    fn a_program_that_is_dropped_is_gone_with_its_children() {
+        let load = shell("sleep 1000 & echo $!; wait", follow_program);
+        assert!(matches!(load.word(SOON).unwrap(), Some(Word::Settled)));
+        assert!(load.word(Duration::from_millis(100)).unwrap().is_none());
+        let group = -(load.child.id() as i32);
+        drop(load);
+        // What was killed may still be there for a moment, until init has reaped it.
+        let gone = (0..100).any(|_| {
+            thread::sleep(Duration::from_millis(20));
+            // SAFETY: signal 0 only asks.
+            unsafe { libc::kill(group, 0) != 0 }
+        });
+        assert!(gone);
+    }
+}

@@ -1,0 +1,101 @@
+//! Two benchmarks, of two versions or kernels: what has become worse.
+
+use std::fmt::Write;
+
+use super::metric::Metric;
+use super::results::Results;
+use super::summary::{Difference, Summary};
+
+/// What was found.
+pub struct Comparison {
+    pub text: String,
+    pub worse: bool,
+}
+
+/// Compares what both have: a figure is worse if it is so by more than `tolerance_pct`, and
+/// not within the noise.
+pub fn compare(before: &Results, after: &Results, tolerance_pct: f64) -> Comparison {
+    let mut text = String::new();
+    let (mut compared, mut worse, mut better) = (0, 0, 0);
+    for remark in differences(before, after) {
+        let _ = writeln!(text, "{remark}");
+    }
+    for load in &before.loads {
+        for system in &before.systems {
+            for metric in Metric::ALL {
+                let of = |results: &Results| {
+                    Summary::of(results.values(&load.name, &system.name, metric))
+                };
+                let (Some(was), Some(is)) = (of(before), of(after)) else { continue };
+                let Some(is_better) = metric.is_better(is.median, was.median) else { continue };
+                compared += 1;
+                let apart_pct = (is.median / was.median - 1.0).abs() * 100.0;
+                if was.differs(&is, metric) == Difference::Noise || apart_pct <= tolerance_pct {
+                    continue;
+                }
+                let word = if is_better { "better" } else { "worse" };
+                *(if is_better { &mut better } else { &mut worse }) += 1;
+                let _ = writeln!(
+                    text,
+                    "{word:<7} {} under {}: {} {} -> {}",
+                    load.name,
+                    system.name,
+                    metric.title(),
+                    was.show(metric),
+                    is.show(metric)
+                );
+            }
+        }
+    }
+    let _ = writeln!(
+        text,
+        "{compared} figures compared: {worse} worse, {better} better, by more than {tolerance_pct} % \
+         and the noise"
+    );
+    if compared == 0 {
+        text += "nothing in common: compare benchmarks of one suite and one set of systems\n";
+    }
+    Comparison { text, worse: worse > 0 || compared == 0 }
+}
+
+/// Why the two may not be comparable, a sentence each.
+fn differences(before: &Results, after: &Results) -> Vec<String> {
+    let mut remarks = vec![];
+    let mut differ = |what: &str, was: &str, is: &str| {
+        if was != is {
+            remarks.push(format!("note: {what} differs: {was}, {is}"));
+        }
+    };
+    differ("the machine", &before.machine.model, &after.machine.model);
+    differ("the kernel", &before.machine.kernel, &after.machine.kernel);
+    differ("the version", &before.version, &after.version);
+    let [was, is] = [before, after].map(|results| results.additions_per_s.to_string());
+    differ("what fixed work is measured in, additions/s,", &was, &is);
+    remarks
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::bench::cells::tests::benchmark;
+
+    #[test]
+    fn what_is_worse_is_found() {
+        let comparison = compare(&benchmark(100.0), &benchmark(80.0), 5.0);
+        assert!(comparison.worse, "{}", comparison.text);
+        assert!(comparison.text.contains("worse   light under packing: records/s 100 ->"));
+        assert!(!compare(&benchmark(100.0), &benchmark(98.0), 5.0).worse);
+        assert!(!compare(&benchmark(100.0), &benchmark(120.0), 5.0).worse);
+        assert!(compare(&benchmark(100.0), &benchmark(98.0), 1.0).worse);
+    }
+
+    #[test]
+    fn nothing_in_common_is_no_success() {
+        let mut other = benchmark(100.0);
+        other.runs.clear();
+        assert!(compare(&benchmark(100.0), &other, 5.0).worse);
+        other.machine.kernel = "Linux 7".into();
+        let text = compare(&benchmark(100.0), &other, 5.0).text;
+        assert!(text.contains("note: the kernel differs"), "{text}");
+    }
+}

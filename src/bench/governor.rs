@@ -1,0 +1,83 @@
+//! The frequency governor of all CPUs, for a while: the two ends between which OH is.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result};
+
+/// Whose governors were changed; dropping it puts them back.
+pub struct Governors(Vec<(PathBuf, String)>);
+
+/// Policies with both ends. Where the hardware chooses the frequency (intel_pstate,
+/// amd_pstate in their active modes) `powersave` does not mean the lowest, and OH nothing.
+fn policies(root: &Path) -> Vec<PathBuf> {
+    let dir = root.join("sys/devices/system/cpu/cpufreq");
+    let policies = fs::read_dir(dir).into_iter().flatten().flatten().map(|entry| entry.path());
+    let read = |path: &Path, file| fs::read_to_string(path.join(file)).unwrap_or_default();
+    policies
+        .filter(|path| {
+            let governors = read(path, "scaling_available_governors");
+            let driver = read(path, "scaling_driver");
+            let has = |name| governors.split_whitespace().any(|other| other == name);
+            has("performance")
+                && has("powersave")
+                && !["intel_pstate", "amd-pstate-epp"].contains(&driver.trim())
+        })
+        .collect()
+}
+
+/// Whether OH can be measured below `root`.
+pub fn have_both_ends(root: &Path) -> bool {
+    !policies(root).is_empty()
+}
+
+impl Governors {
+    /// Sets `name` for all. Fails if one cannot be set; those that were are put back.
+    pub fn set(root: &Path, name: &str) -> Result<Self> {
+        let mut changed = Governors(vec![]);
+        for policy in policies(root) {
+            let path = policy.join("scaling_governor");
+            let before = fs::read_to_string(&path)?.trim().to_owned();
+            fs::write(&path, name)
+                .with_context(|| format!("cannot set governor {name} in {}", path.display()))?;
+            changed.0.push((path, before));
+        }
+        Ok(changed)
+    }
+}
+
+impl Drop for Governors {
+    fn drop(&mut self) {
+        for (path, before) in &self.0 {
+            if let Err(err) = fs::write(path, before) {
+                log::error!("cannot set governor {before} again in {}: {err}", path.display());
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn governors_are_put_back() {
+        let root = std::env::temp_dir().join(format!("governors-{}", std::process::id()));
+        let policy = root.join("sys/devices/system/cpu/cpufreq/policy0");
+        fs::create_dir_all(&policy).unwrap();
+        let read = || fs::read_to_string(policy.join("scaling_governor")).unwrap();
+        fs::write(policy.join("scaling_governor"), "schedutil\n").unwrap();
+        fs::write(policy.join("scaling_driver"), "acpi-cpufreq\n").unwrap();
+        assert!(!have_both_ends(&root));
+        let available = policy.join("scaling_available_governors");
+        fs::write(available, "performance powersave schedutil\n").unwrap();
+        assert!(have_both_ends(&root));
+        let changed = Governors::set(&root, "powersave").unwrap();
+        assert_eq!(read(), "powersave");
+        drop(changed);
+        assert_eq!(read(), "schedutil");
+        fs::write(policy.join("scaling_driver"), "intel_pstate\n").unwrap();
+        assert!(!have_both_ends(&root));
+        fs::remove_dir_all(root).unwrap();
+    }
+}

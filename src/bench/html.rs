@@ -1,0 +1,93 @@
+//! The report: one file that needs nothing else, not even scripts.
+
+use anyhow::{Context, Result};
+use minijinja::value::Serde;
+use minijinja::{AutoEscape, Environment, UndefinedBehavior, Value, context};
+use serde::Serialize;
+
+use super::cells::{Table, remarks, tables};
+use super::plot;
+use super::results::{LoadInfo, Results};
+
+const TEMPLATE: &str = include_str!("report.html");
+
+/// A table with its pictures.
+#[derive(Serialize)]
+struct Section {
+    table: Table,
+    pictures: Vec<Picture>,
+}
+
+/// A picture and what it shows.
+#[derive(Serialize)]
+struct Picture {
+    caption: String,
+    svg: String,
+}
+
+/// The page. Fails only by a mistake in the program.
+pub fn page(results: &Results) -> Result<String> {
+    let mut sections = vec![];
+    for table in tables(results) {
+        let load = results.loads.iter().find(|load| load.name == table.title);
+        let pictures = load.map_or(Ok(vec![]), |load| pictures(results, load))?;
+        sections.push(Section { table, pictures });
+    }
+    let mut environment = Environment::new();
+    environment.set_auto_escape_callback(|_| AutoEscape::Html);
+    environment.set_undefined_behavior(UndefinedBehavior::Strict);
+    environment.add_template("report", TEMPLATE).context("report.html")?;
+    let values = context! {
+        results => Value::from(Serde(results)),
+        remarks => remarks(results),
+        power => plot::power(results)?,
+        sections => Value::from(Serde(&sections)),
+    };
+    environment.get_template("report")?.render(values).context("report.html")
+}
+
+fn pictures(results: &Results, load: &LoadInfo) -> Result<Vec<Picture>> {
+    let all = [
+        (
+            "Who worked: the parts are CPUs, fewer parts are fewer CPUs",
+            plot::non_idle(results, load)?,
+        ),
+        ("When: each CPU over the time of the first round", plot::heat(results, load)?),
+        ("How long who was woken waited; further left is better", plot::latency(results, load)?),
+    ];
+    let picture = |(caption, svg): (&str, Option<String>)| {
+        Some(Picture { caption: caption.to_owned(), svg: svg? })
+    };
+    Ok(all.into_iter().filter_map(picture).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::bench::cells::tests::benchmark;
+    use crate::bench::results::Heat;
+
+    #[test]
+    fn the_page_has_its_tables_and_pictures_and_needs_nothing_else() {
+        let mut results = benchmark(110.0);
+        results.machine.model = "<b>a & b</b>".into();
+        for run in &mut results.runs {
+            run.non_idle_pct = vec![20.0, 5.0];
+            run.wake_curve_us = (1..=12).map(f64::from).collect();
+            run.heat = Some(Heat { interval_s: 1.0, non_idle_pct: vec![vec![0, 50]; 2] });
+        }
+        let page = page(&results).unwrap();
+        assert_eq!(page.matches("<svg").count(), 3);
+        assert!(page.contains("+10.0 %") && page.contains("&lt;b&gt;a &amp; b&lt;/b&gt;"));
+        for outside in ["<script", "<link", "@import", "src=\"http", "url("] {
+            assert!(!page.contains(outside), "{outside}");
+        }
+    }
+
+    #[test]
+    fn without_runs_there_is_a_page_too() {
+        let mut results = benchmark(1.0);
+        results.runs.clear();
+        assert!(page(&results).unwrap().contains("power: none"));
+    }
+}

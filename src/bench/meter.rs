@@ -1,0 +1,220 @@
+//! What the machine did during a run.
+
+use std::fs;
+use std::path::Path;
+use std::time::Duration;
+
+use anyhow::{Context, Result};
+use powerpack_load::{clock, schedstat};
+use powerpack_sim::parse_cpu_list;
+
+use super::metric::Metric;
+use super::programs::Figures;
+use super::results::Heat;
+use super::sources::Sources;
+use super::switches::Switches;
+
+/// CPUs are read at most so often,
+const INTERVAL_MIN: Duration = Duration::from_millis(100);
+/// and so seldom that it takes a thousandth of a CPU at most.
+const COST_DIVISOR: u32 = 1000;
+/// Frequency and battery are looked at so often: asking may wake a CPU.
+const LOOK_EVERY_NS: u64 = 1_000_000_000;
+/// A CPU is used if it is non-idle for that much (%).
+const USED_PCT: f64 = 1.0;
+/// Filled so far, the needed CPUs carry the load (%): the default of --fill-pct.
+const FILL_PCT: f64 = 80.0;
+const NS_PER_S: f64 = 1e9;
+
+/// Run time of each CPU, and when it was read (ns).
+type Reading = (u64, Vec<u64>);
+
+/// Measures from its beginning.
+pub struct Meter {
+    readings: Vec<Reading>,
+    interval: Duration,
+    switches: Option<Switches>,
+    sources: Sources,
+    next_look_ns: u64,
+    begin_ns: u64,
+    own_cpu_ns: u64,
+}
+
+/// What was measured.
+#[derive(Debug, Default)]
+pub struct Measured {
+    pub figures: Figures,
+    pub non_idle_pct: Vec<f64>,
+    pub idle_states_pct: Vec<(String, f64)>,
+    pub heat: Option<Heat>,
+    /// CPU time of measuring itself (s).
+    pub own_cpu_s: f64,
+}
+
+/// The CPUs that are online. Fails if that cannot be read.
+pub fn online_cpus() -> Result<Vec<usize>> {
+    let path = "/sys/devices/system/cpu/online";
+    let text = fs::read_to_string(path).with_context(|| format!("cannot read {path}"))?;
+    parse_cpu_list(text.trim())
+}
+
+/// What this machine cannot measure, and why.
+pub fn missing() -> Result<Vec<String>> {
+    let mut missing = Sources::begin(Path::new("/")).missing();
+    if schedstat::read().is_err() {
+        missing.push("non-idle time: this kernel has no CONFIG_SCHEDSTATS".to_owned());
+    }
+    if Switches::begin(&online_cpus()?).is_none() {
+        missing.push("switches and migrations: no perf events, or not for this user".to_owned());
+    }
+    Ok(missing)
+}
+
+impl Meter {
+    /// Begins. Fails if the machine has no CPUs.
+    pub fn begin() -> Result<Self> {
+        let own_cpu_ns = clock::thread_cpu_ns();
+        let switches = Switches::begin(&online_cpus()?);
+        let sources = Sources::begin(Path::new("/"));
+        let mut meter = Meter {
+            readings: vec![],
+            interval: INTERVAL_MIN,
+            switches,
+            sources,
+            next_look_ns: 0,
+            begin_ns: clock::now_ns(),
+            own_cpu_ns,
+        };
+        let before = clock::thread_cpu_ns();
+        meter.read();
+        let cost = Duration::from_nanos(clock::thread_cpu_ns() - before);
+        meter.interval = INTERVAL_MIN.max(cost * COST_DIVISOR);
+        Ok(meter)
+    }
+
+    /// How often read() is to be called.
+    pub fn interval(&self) -> Duration {
+        self.interval
+    }
+
+    /// Looks at the machine.
+    pub fn read(&mut self) {
+        let now = clock::now_ns();
+        if let Ok(reading) = schedstat::read() {
+            self.readings.push((now, reading));
+        }
+        if now >= self.next_look_ns {
+            self.sources.look();
+            self.next_look_ns = now + LOOK_EVERY_NS;
+        }
+    }
+
+    /// Ends the measurement.
+    pub fn end(mut self) -> Measured {
+        self.next_look_ns = 0;
+        self.read();
+        let seconds = (clock::now_ns() - self.begin_ns) as f64 / NS_PER_S;
+        let non_idle_pct = self.non_idle_pct();
+        let mut figures =
+            if non_idle_pct.is_empty() { Figures::new() } else { of_cpus(&non_idle_pct) };
+        let mut note = |metric, value: Option<f64>| {
+            figures.extend(value.map(|value| (metric, value)));
+        };
+        let counts = self.switches.as_mut().map(Switches::counts);
+        note(Metric::SwitchesPerS, counts.map(|(switches, _)| switches as f64 / seconds));
+        note(Metric::MigrationsPerS, counts.map(|(_, migrations)| migrations as f64 / seconds));
+        note(Metric::PowerW, self.sources.power_w(seconds));
+        note(Metric::FrequencyMhz, self.sources.frequency_mhz());
+        let idle_states_pct = self.sources.idle_states_pct(seconds);
+        note(Metric::DeepestIdlePct, idle_states_pct.last().map(|(_, pct)| *pct));
+        Measured {
+            figures,
+            non_idle_pct,
+            idle_states_pct,
+            heat: heat(&self.readings),
+            own_cpu_s: (clock::thread_cpu_ns() - self.own_cpu_ns) as f64 / NS_PER_S,
+        }
+    }
+
+    /// Of each CPU (%); empty where the kernel does not count.
+    fn non_idle_pct(&self) -> Vec<f64> {
+        match self.readings.as_slice() {
+            [(begin, before), .., (end, after)] => {
+                schedstat::between(before, after, end - begin).non_idle_pct
+            }
+            _ => vec![],
+        }
+    }
+}
+
+/// What the CPUs' shares say together.
+fn of_cpus(non_idle_pct: &[f64]) -> Figures {
+    let total: f64 = non_idle_pct.iter().sum();
+    let mut sorted = non_idle_pct.to_vec();
+    sorted.sort_by(|a, b| b.total_cmp(a));
+    let needed = ((total / FILL_PCT).ceil() as usize).max(1);
+    let used = non_idle_pct.iter().filter(|&&pct| pct >= USED_PCT).count();
+    Figures::from([
+        (Metric::NonIdlePct, total),
+        (Metric::SurplusNonIdlePct, sorted.iter().skip(needed).sum()),
+        (Metric::CpusUsed, used as f64),
+    ])
+}
+
+/// The kernel counts a task's time when it leaves its CPU: what is more than an interval
+/// was spent in the ones before.
+fn heat(readings: &[Reading]) -> Option<Heat> {
+    let columns = readings.len().checked_sub(1).filter(|&columns| columns > 0)?;
+    let cpus = readings[0].1.len();
+    let mean_ns = (readings[columns].0 - readings[0].0) as f64 / columns as f64;
+    let of_cpu = |cpu: usize| {
+        let mut shares = vec![0; columns];
+        let mut carried_ns = 0;
+        for column in (0..columns).rev() {
+            let (from, to) = (&readings[column], &readings[column + 1]);
+            let room_ns = to.0 - from.0;
+            let ran_ns = to.1[cpu].saturating_sub(from.1[cpu]) + carried_ns;
+            carried_ns = ran_ns.saturating_sub(room_ns);
+            let pct = ran_ns.min(room_ns) as f64 / room_ns.max(1) as f64 * 100.0;
+            shares[column] = pct.round() as u8;
+        }
+        shares
+    };
+    Some(Heat { interval_s: mean_ns / NS_PER_S, non_idle_pct: (0..cpus).map(of_cpu).collect() })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn surplus_is_what_the_needed_cpus_do_not_do() {
+        let figures = of_cpus(&[5.0, 60.0, 0.5, 40.0]);
+        // 105.5 % needs two CPUs at 80 %.
+        assert_eq!(figures[&Metric::SurplusNonIdlePct], 5.5);
+        assert_eq!(figures[&Metric::CpusUsed], 3.0);
+        assert_eq!(figures[&Metric::NonIdlePct], 105.5);
+        assert_eq!(of_cpus(&[0.0, 0.0])[&Metric::SurplusNonIdlePct], 0.0);
+    }
+
+    #[test]
+    fn time_that_is_counted_late_was_spent_before() {
+        let readings =
+            [(0, vec![0, 0]), (100, vec![0, 50]), (200, vec![0, 50]), (300, vec![250, 50])];
+        let heat = heat(&readings).unwrap();
+        assert_eq!(heat.non_idle_pct, [vec![50, 100, 100], vec![50, 0, 0]]);
+        assert_eq!(super::heat(&readings[..1]), None);
+    }
+
+    #[test]
+    fn this_machine_is_measured() {
+        let mut meter = Meter::begin().unwrap();
+        clock::burn(20_000_000);
+        meter.read();
+        let measured = meter.end();
+        assert!(measured.own_cpu_s >= 0.02 && measured.own_cpu_s < 1.0);
+        if schedstat::read().is_ok() {
+            assert!(measured.figures[&Metric::NonIdlePct] > 0.0);
+        }
+    }
+}

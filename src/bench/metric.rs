@@ -1,0 +1,190 @@
+//! What is measured: names, units, and which way is better.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// A figure of a run. What each means is told to users in docs/measuring.md.
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
+)]
+#[serde(rename_all = "snake_case")]
+pub enum Metric {
+    /// Pieces of work done in a second, all tasks that do as much as they can.
+    RecordsPerS,
+    /// How long a program took, for a fixed amount of work.
+    ElapsedS,
+    /// End of the work minus planned begin: median.
+    ResponseP50Us,
+    ResponseP99Us,
+    ResponseMaxUs,
+    /// First instruction minus planned wake-up, or minus the call of another thread.
+    WakeP50Us,
+    WakeP99Us,
+    WakeP999Us,
+    WakeMaxUs,
+    /// OR: periods in which the work was not finished, of all.
+    OverrunsPct,
+    /// OH: how slow the governor makes the work, 0 = as `performance`, 100 = as `powersave`.
+    OverheadPct,
+    /// CPUs that ran something for a hundredth of the time or more.
+    CpusUsed,
+    /// Time in which CPUs ran something, summed: 100 = one CPU all the time.
+    NonIdlePct,
+    /// That of all CPUs but the needed ones.
+    SurplusNonIdlePct,
+    SwitchesPerS,
+    MigrationsPerS,
+    PowerW,
+    /// Records per second for each watt.
+    RecordsPerJ,
+    /// Records per second for each CPU's worth of non-idle time.
+    RecordsPerCpuS,
+    /// Share of time in the deepest idle state, mean over the CPUs.
+    DeepestIdlePct,
+    /// Mean over CPUs and time.
+    FrequencyMhz,
+    /// CPU time that measuring took, of the load's.
+    MeasuringPct,
+}
+
+/// Which way a metric is better.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Better {
+    Higher,
+    Lower,
+    /// It explains others.
+    Neither,
+}
+
+impl Metric {
+    /// In the order in which they are shown.
+    pub const ALL: [Metric; 22] = [
+        Metric::RecordsPerS,
+        Metric::ElapsedS,
+        Metric::ResponseP50Us,
+        Metric::ResponseP99Us,
+        Metric::ResponseMaxUs,
+        Metric::WakeP50Us,
+        Metric::WakeP99Us,
+        Metric::WakeP999Us,
+        Metric::WakeMaxUs,
+        Metric::OverrunsPct,
+        Metric::OverheadPct,
+        Metric::CpusUsed,
+        Metric::NonIdlePct,
+        Metric::SurplusNonIdlePct,
+        Metric::SwitchesPerS,
+        Metric::MigrationsPerS,
+        Metric::PowerW,
+        Metric::RecordsPerJ,
+        Metric::RecordsPerCpuS,
+        Metric::DeepestIdlePct,
+        Metric::FrequencyMhz,
+        Metric::MeasuringPct,
+    ];
+
+    /// What a person reads, with the unit.
+    pub fn title(self) -> &'static str {
+        match self {
+            Metric::RecordsPerS => "records/s",
+            Metric::ElapsedS => "time taken, s",
+            Metric::ResponseP50Us => "response, median, us",
+            Metric::ResponseP99Us => "response, 99 %, us",
+            Metric::ResponseMaxUs => "response, longest, us",
+            Metric::WakeP50Us => "wake-up latency, median, us",
+            Metric::WakeP99Us => "wake-up latency, 99 %, us",
+            Metric::WakeP999Us => "wake-up latency, 99.9 %, us",
+            Metric::WakeMaxUs => "wake-up latency, longest, us",
+            Metric::OverrunsPct => "overruns (OR), %",
+            Metric::OverheadPct => "overhead (OH), %",
+            Metric::CpusUsed => "CPUs used",
+            Metric::NonIdlePct => "non-idle, % of a CPU",
+            Metric::SurplusNonIdlePct => "surplus non-idle, %",
+            Metric::SwitchesPerS => "context switches/s",
+            Metric::MigrationsPerS => "migrations/s",
+            Metric::PowerW => "power, W",
+            Metric::RecordsPerJ => "records/J",
+            Metric::RecordsPerCpuS => "records per CPU second",
+            Metric::DeepestIdlePct => "in the deepest idle state, %",
+            Metric::FrequencyMhz => "frequency, MHz",
+            Metric::MeasuringPct => "measuring, % of the load",
+        }
+    }
+
+    /// Which way it is better.
+    pub fn better(self) -> Better {
+        match self {
+            Metric::RecordsPerS
+            | Metric::RecordsPerJ
+            | Metric::RecordsPerCpuS
+            | Metric::DeepestIdlePct => Better::Higher,
+            Metric::SwitchesPerS
+            | Metric::MigrationsPerS
+            | Metric::FrequencyMhz
+            | Metric::CpusUsed
+            | Metric::MeasuringPct => Better::Neither,
+            _ => Better::Lower,
+        }
+    }
+
+    /// Whether `value` is better than `other`; `None` if neither is.
+    pub fn is_better(self, value: f64, other: f64) -> Option<bool> {
+        match self.better() {
+            _ if value == other => None,
+            Better::Higher => Some(value > other),
+            Better::Lower => Some(value < other),
+            Better::Neither => None,
+        }
+    }
+
+    /// Differences of less than this are nothing that anybody would notice; in its unit.
+    pub fn negligible(self) -> f64 {
+        match self {
+            Metric::ResponseP50Us
+            | Metric::ResponseP99Us
+            | Metric::ResponseMaxUs
+            | Metric::WakeP50Us
+            | Metric::WakeP99Us
+            | Metric::WakeP999Us
+            | Metric::WakeMaxUs => 50.0,
+            Metric::OverrunsPct | Metric::OverheadPct | Metric::SurplusNonIdlePct => 0.1,
+            _ => 0.0,
+        }
+    }
+
+    /// With as many digits as make sense.
+    pub fn format(self, value: f64) -> String {
+        match self {
+            Metric::CpusUsed => format!("{value:.0}"),
+            Metric::MeasuringPct | Metric::SurplusNonIdlePct => format!("{value:.2}"),
+            _ if value.abs() >= 100.0 => format!("{value:.0}"),
+            _ if value.abs() >= 10.0 => format!("{value:.1}"),
+            _ => format!("{value:.2}"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn all_are_listed_once_in_order_and_explained() {
+        let measuring = include_str!("../../docs/measuring.md");
+        for (nth, metric) in Metric::ALL.into_iter().enumerate() {
+            assert_eq!(metric as usize, nth, "{metric:?}");
+            let name = serde_json::to_string(&metric).unwrap();
+            let name = format!("`{}`", name.trim_matches('"'));
+            assert!(measuring.contains(&name), "{name} is not in docs/measuring.md");
+        }
+        assert_eq!(Metric::ALL.len() - 1, Metric::MeasuringPct as usize);
+    }
+
+    #[test]
+    fn digits_follow_the_size() {
+        assert_eq!(Metric::PowerW.format(1234.5), "1234");
+        assert_eq!(Metric::PowerW.format(12.34), "12.3");
+        assert_eq!(Metric::PowerW.format(0.5), "0.50");
+        assert_eq!(Metric::CpusUsed.format(2.0), "2");
+    }
+}

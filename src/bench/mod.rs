@@ -1,0 +1,100 @@
+//! `scx_powerpack bench`: what packing does to the machine at hand, in numbers.
+
+mod cells;
+mod child;
+mod compare;
+mod course;
+mod governor;
+mod html;
+mod machine;
+mod meter;
+mod metric;
+mod plot;
+mod programs;
+mod results;
+mod run;
+mod sources;
+mod suite;
+mod summary;
+mod switches;
+mod system;
+mod table;
+
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use anyhow::{Context, Result};
+use powerpack_load::engine::{self, Course, Moment};
+use powerpack_sim::Workload;
+
+use crate::cli::{BenchArgs, BenchCommand};
+use results::Results;
+
+/// The exit status of `bench compare` when something is worse: 1 is an error, 2 a wrong
+/// command line.
+const EXIT_WORSE: u8 = 3;
+/// The exit status after Ctrl-C, as a shell's.
+const EXIT_INTERRUPTED: u8 = 130;
+
+/// What `scx_powerpack bench` was asked for. Fails with a sentence.
+pub fn run(args: &BenchArgs) -> Result<ExitCode> {
+    match &args.command {
+        None => measure(args),
+        Some(BenchCommand::Compare { before, after, tolerance }) => {
+            let comparison =
+                compare::compare(&Results::read(before)?, &Results::read(after)?, *tolerance);
+            print!("{}", comparison.text);
+            Ok(if comparison.worse { ExitCode::from(EXIT_WORSE) } else { ExitCode::SUCCESS })
+        }
+        Some(BenchCommand::Report { results }) => {
+            let dir = results.parent().unwrap_or(Path::new("."));
+            println!("{}", write_report(&Results::read(results)?, dir)?.display());
+            Ok(ExitCode::SUCCESS)
+        }
+        Some(BenchCommand::Load { seconds, settle, additions_per_s, workload }) => {
+            let course = Course {
+                seconds: *seconds,
+                settle: *settle,
+                additions_per_s: *additions_per_s,
+                ..Course::default()
+            };
+            load(course, workload).map(|()| ExitCode::SUCCESS)
+        }
+    }
+}
+
+/// Measures, prints, and writes results.json and report.html.
+fn measure(args: &BenchArgs) -> Result<ExitCode> {
+    let results = course::run(args)?;
+    print!("{}", table::all(&results.results));
+    let report = write_report(&results.results, &results.dir)?;
+    println!("\n{}\n{}", results.dir.join(course::RESULTS_FILE).display(), report.display());
+    let interrupted = !results.results.complete && results.interrupted;
+    Ok(if interrupted { ExitCode::from(EXIT_INTERRUPTED) } else { ExitCode::SUCCESS })
+}
+
+fn write_report(results: &Results, dir: &Path) -> Result<PathBuf> {
+    let path = dir.join("report.html");
+    let html = html::page(results)?;
+    std::fs::write(&path, html).with_context(|| format!("cannot write {}", path.display()))?;
+    Ok(path)
+}
+
+/// The load itself, in a process of its own: says when the measurement begins and ends.
+fn load(course: Course, workload: &str) -> Result<()> {
+    let workload = Workload::find(workload)?;
+    let course = Course { stagger: workload.stagger, ..course }.checked()?;
+    let tell = |moment| {
+        let word = match moment {
+            Moment::Settled => child::SETTLED,
+            Moment::Over => child::OVER,
+        };
+        println!("{word}");
+        // Who measures has gone away: then this is about to be killed.
+        let _ = io::stdout().flush();
+    };
+    let report = engine::run_told(&powerpack_load::workload::kinds(&workload)?, course, tell)?;
+    println!("{}", serde_json::to_string(&report)?);
+    Ok(())
+}

@@ -1,0 +1,194 @@
+//! Programs that people measure schedulers with, and what they print.
+
+use std::collections::BTreeMap;
+use std::env;
+use std::path::Path;
+
+use anyhow::{Context, Result, bail, ensure};
+
+use super::metric::Metric;
+
+/// What was measured by the program itself.
+pub type Figures = BTreeMap<Metric, f64>;
+
+/// A command whose figures are known.
+#[derive(Clone, Debug)]
+pub struct Program {
+    pub command: Vec<String>,
+    read: fn(&str) -> Option<Figures>,
+}
+
+/// By name, how what they print is read, and about how long they take if their
+/// arguments do not say (s).
+type Known = (&'static str, fn(&str) -> Option<Figures>);
+const KNOWN: [Known; 5] = [
+    ("hackbench", hackbench),
+    ("cyclictest", cyclictest),
+    ("stress-ng", stress_ng),
+    ("schbench", schbench),
+    ("rt-app", rt_app),
+];
+const GUESS_S: f64 = 10.0;
+
+impl Program {
+    /// Fails if it is not one of those that are known.
+    pub fn parse(command: &str) -> Result<Self> {
+        let words = shell_words::split(command).context("program")?;
+        let first = words.first().context("program is empty")?;
+        let name = Path::new(first)
+            .file_name()
+            .map_or(first.as_str(), |name| name.to_str().unwrap_or(first));
+        let Some((_, read)) = KNOWN.iter().find(|(known, _)| *known == name) else {
+            let known = KNOWN.map(|(known, _)| known).join(", ");
+            bail!("of the program '{name}' no figures are known, only of {known}");
+        };
+        Ok(Program { command: words, read: *read })
+    }
+
+    /// As it is called.
+    pub fn name(&self) -> &str {
+        &self.command[0]
+    }
+
+    /// Whether it can be run here.
+    pub fn is_installed(&self) -> bool {
+        let name = Path::new(self.name());
+        if name.components().count() > 1 {
+            return name.exists();
+        }
+        let path = env::var_os("PATH").unwrap_or_default();
+        env::split_paths(&path).any(|dir| dir.join(name).exists())
+    }
+
+    /// About how long it takes (s); only for showing progress.
+    pub fn guess_s(&self) -> f64 {
+        let number = |word: &String| word.trim_end_matches('s').parse::<f64>().ok();
+        let after = |flags: &[&str]| {
+            let at = self.command.iter().position(|word| flags.contains(&word.as_str()))?;
+            self.command.get(at + 1).and_then(number)
+        };
+        after(&["-D", "--timeout", "-t", "-r"]).unwrap_or(GUESS_S)
+    }
+
+    /// Its figures. Fails when it printed none.
+    pub fn figures(&self, output: &str) -> Result<Figures> {
+        let figures = (self.read)(output);
+        let last = output.lines().rfind(|line| !line.trim().is_empty()).unwrap_or("nothing");
+        ensure!(figures.is_some(), "no figures in what {} printed: {last}", self.name());
+        Ok(figures.unwrap_or_default())
+    }
+}
+
+/// The number after `label`.
+fn after(text: &str, label: &str) -> Option<f64> {
+    let rest = &text[text.find(label)? + label.len()..];
+    rest.split_whitespace().next()?.parse().ok()
+}
+
+/// "Time: 0.123"
+fn hackbench(output: &str) -> Option<Figures> {
+    Some(Figures::from([(Metric::ElapsedS, after(output, "Time:")?)]))
+}
+
+/// "T: 0 ( 123) P:0 I:1000 C: 100 Min: 5 Act: 7 Avg: 8 Max: 60", a line for each thread.
+fn cyclictest(output: &str) -> Option<Figures> {
+    let lines = output.lines().filter(|line| line.starts_with("T:"));
+    let max = lines.filter_map(|line| after(line, "Max:")).reduce(f64::max)?;
+    Some(Figures::from([(Metric::WakeMaxUs, max)]))
+}
+
+/// "stress-ng: metrc: [1] cpu 5943 5.00 9.98 0.00 1188.43 595.31": bogo operations, the
+/// time, user and system time, then operations per second of the time; stressors follow
+/// each other.
+fn stress_ng(output: &str) -> Option<Figures> {
+    let rate = |line: &str| {
+        let words: Vec<&str> = line.split("] ").nth(1)?.split_whitespace().collect();
+        let numbers: Option<Vec<f64>> =
+            words.get(1..)?.iter().map(|word| word.parse().ok()).collect();
+        numbers?.get(4).copied()
+    };
+    let lines = output.lines().filter(|line| line.contains("metrc:") || line.contains("info:"));
+    let rates: Vec<f64> = lines.filter_map(rate).collect();
+    (!rates.is_empty()).then(|| Figures::from([(Metric::RecordsPerS, rates.iter().sum())]))
+}
+
+/// "Wakeup Latencies percentiles (usec) ...", then "* 99.0th: 12 (34 samples)"; the last
+/// such block counts.
+fn schbench(output: &str) -> Option<Figures> {
+    let block = &output[output.rfind("Wakeup Latencies").or_else(|| output.rfind("Latency"))?..];
+    let labels = [
+        ("50.0th:", Metric::WakeP50Us),
+        ("99.0th:", Metric::WakeP99Us),
+        ("99.9th:", Metric::WakeP999Us),
+        ("max=", Metric::WakeMaxUs),
+    ];
+    let number = |label: &str| {
+        let rest = &block[block.find(label)? + label.len()..];
+        let digits = |c: char| !c.is_ascii_digit() && c != '.';
+        rest.trim_start().split(digits).next()?.parse().ok()
+    };
+    let figures: Figures =
+        labels.iter().filter_map(|&(label, metric)| Some((metric, number(label)?))).collect();
+    (!figures.is_empty()).then_some(figures)
+}
+
+/// Its log on standard output has a column of slack (us), of which what is negative is an
+/// overrun: "idx perf run period start end rel_st slack c_duration c_period wu_lat".
+fn rt_app(output: &str) -> Option<Figures> {
+    let heading = output.lines().position(|line| line.trim_start().starts_with("#idx"))?;
+    let names: Vec<&str> = output.lines().nth(heading)?.split_whitespace().collect();
+    let column = |name: &str| names.iter().position(|other| *other == name);
+    let (slack, latency) = (column("slack")?, column("wu_lat")?);
+    let rows = output.lines().skip(heading + 1).filter_map(|line| {
+        let words: Vec<&str> = line.split_whitespace().collect();
+        Some((words.get(slack)?.parse().ok()?, words.get(latency)?.parse().ok()?))
+    });
+    let rows: Vec<(f64, f64)> = rows.collect();
+    let late = rows.iter().filter(|(slack, _)| *slack < 0.0).count();
+    let longest = rows.iter().map(|(_, latency)| *latency).reduce(f64::max)?;
+    let overruns_pct = 100.0 * late as f64 / rows.len() as f64;
+    Some(Figures::from([(Metric::OverrunsPct, overruns_pct), (Metric::WakeMaxUs, longest)]))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(command: &str, output: &str) -> Figures {
+        Program::parse(command).unwrap().figures(output).unwrap()
+    }
+
+    /// As printed by the versions of Debian 12 and 13.
+    #[test]
+    fn what_programs_print_is_read() {
+        let hackbench = read("hackbench -g 2", "Running in process mode\nTime: 0.235\n");
+        assert_eq!(hackbench[&Metric::ElapsedS], 0.235);
+        let text = "# /dev/cpu_dma_latency set to 0us\n\
+            T: 0 ( 4523) P: 0 I:1000 C:   2000 Min:      6 Act:   61 Avg:   60 Max:     178\n\
+            T: 1 ( 4524) P: 0 I:1500 C:   1333 Min:      5 Act:   58 Avg:   61 Max:     901\n";
+        assert_eq!(read("cyclictest -q", text)[&Metric::WakeMaxUs], 901.0);
+        let text = "stress-ng: info:  [9] dispatching hogs: 2 cpu\n\
+            stress-ng: metrc: [9] stressor       bogo ops real time  usr time  sys time   bogo ops/s     bogo ops/s\n\
+            stress-ng: metrc: [9]                           (secs)    (secs)    (secs)   (real time) (usr+sys time)\n\
+            stress-ng: metrc: [9] cpu                4131      5.00      9.98      0.00       825.93         413.93\n";
+        assert_eq!(read("stress-ng --cpu 2", text)[&Metric::RecordsPerS], 825.93);
+        let text = "Wakeup Latencies percentiles (usec) runtime 10 (s) (9 total samples)\n\
+            \t  50.0th: 8          (1 samples)\n\t* 99.0th: 95         (1 samples)\n\
+            \t  99.9th: 1234       (1 samples)\n\t  min=1, max=4025\n";
+        let figures = read("schbench -m 2", text);
+        assert_eq!((figures[&Metric::WakeP99Us], figures[&Metric::WakeMaxUs]), (95.0, 4025.0));
+        let text = "#idx perf run period start end rel_st slack c_duration c_period wu_lat\n\
+            0 1 9000 10000 1 2 3 950 9000 10000 61\n0 1 9000 10000 1 2 3 -20 9000 10000 80\n";
+        let figures = read("rt-app a.json", text);
+        assert_eq!((figures[&Metric::OverrunsPct], figures[&Metric::WakeMaxUs]), (50.0, 80.0));
+    }
+
+    #[test]
+    fn who_prints_nothing_useful_is_told() {
+        let program = Program::parse("hackbench -g 2").unwrap();
+        let text = program.figures("hackbench: cannot fork\n").unwrap_err().to_string();
+        assert_eq!(text, "no figures in what hackbench printed: hackbench: cannot fork");
+        assert!(!Program::parse("/nonexistent/hackbench").unwrap().is_installed());
+        assert_eq!(Program::parse("cyclictest -D 7").unwrap().guess_s(), 7.0);
+    }
+}

@@ -1,0 +1,213 @@
+//! One load under one system, once.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use anyhow::{Result, bail, ensure};
+use powerpack_load::record::{Report, TaskReport};
+
+use super::child::{LoadProcess, Word};
+use super::meter::{Measured, Meter};
+use super::metric::Metric;
+use super::programs::Figures;
+use super::results::{Run, TaskFigures};
+use super::suite::{Load, What};
+
+/// A load that has not said anything for so long beyond its own time is stuck.
+const PATIENCE_S: f64 = 60.0;
+/// A program is given so long.
+const PROGRAM_MAX_S: f64 = 600.0;
+
+/// Ctrl-C.
+#[derive(Debug)]
+pub struct Interrupted;
+
+impl std::fmt::Display for Interrupted {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("interrupted")
+    }
+}
+
+impl std::error::Error for Interrupted {}
+
+/// What runs a load has to know.
+pub struct Runner<'a> {
+    pub additions_per_s: u64,
+    /// Set by Ctrl-C.
+    pub stop: &'a AtomicBool,
+    /// Called now and then, with the time since it was last called (s).
+    pub progress: &'a dyn Fn(f64),
+}
+
+/// What a load told until its end.
+#[derive(Default)]
+struct Told {
+    measured: Measured,
+    report: Option<Report>,
+    output: String,
+}
+
+impl Runner<'_> {
+    /// Runs it, and measures. Fails with a sentence, or [`Interrupted`].
+    pub fn run(&self, load: &Load) -> Result<Run> {
+        let process = match &load.what {
+            What::Workload { name, settle_s } => {
+                let seconds = load.info.seconds.unwrap_or_default();
+                LoadProcess::workload(name, seconds, *settle_s, self.additions_per_s)?
+            }
+            What::Program(program) => LoadProcess::program(program)?,
+        };
+        let told = self.follow(&process, load)?;
+        let cpu_s = match process.finish() {
+            Err(err) if !told.output.trim().is_empty() => {
+                bail!("{err}: {}", last_line(&told.output))
+            }
+            cpu_s => cpu_s?,
+        };
+        let mut run = told.measured.into_run(cpu_s, load);
+        match (&load.what, told.report) {
+            (What::Program(program), _) => run.figures.extend(program.figures(&told.output)?),
+            (_, Some(report)) => add_report(&mut run, &report),
+            _ => bail!("it ended without a report: {}", last_line(&told.output)),
+        }
+        add_efficiency(&mut run.figures);
+        Ok(run)
+    }
+
+    fn follow(&self, process: &LoadProcess, load: &Load) -> Result<Told> {
+        let mut told = Told::default();
+        let mut meter = None;
+        let (mut silent_s, mut wait) = (0.0, Duration::from_millis(100));
+        let longest_s = match load.what {
+            What::Workload { .. } => load.seconds() + PATIENCE_S,
+            What::Program(_) => PROGRAM_MAX_S,
+        };
+        loop {
+            if self.stop.load(Ordering::Relaxed) {
+                bail!(Interrupted);
+            }
+            match process.word(wait)? {
+                None => {
+                    silent_s += wait.as_secs_f64();
+                    (self.progress)(wait.as_secs_f64());
+                    ensure!(silent_s < longest_s, "it did not end within {longest_s:.0} s");
+                    meter.iter_mut().for_each(Meter::read);
+                }
+                Some(Word::Settled) => {
+                    let begun = Meter::begin()?;
+                    wait = begun.interval();
+                    meter = Some(begun);
+                }
+                Some(Word::Over) => {
+                    told.measured = meter.take().map_or_else(Measured::default, Meter::end);
+                }
+                Some(Word::Report(report)) => told.report = Some(*report),
+                Some(Word::Output(output)) => {
+                    told.output = output;
+                    return Ok(told);
+                }
+            }
+        }
+    }
+}
+
+fn last_line(output: &str) -> &str {
+    output.lines().rfind(|line| !line.trim().is_empty()).unwrap_or("it printed nothing")
+}
+
+impl Measured {
+    /// As a run of a load that took `cpu_s` in all.
+    fn into_run(self, cpu_s: f64, load: &Load) -> Run {
+        let mut figures = self.figures;
+        // Its CPU time counts from its start, not from the beginning of the measurement.
+        let share = load.info.seconds.map_or(1.0, |seconds| seconds / load.seconds());
+        if cpu_s > 0.0 {
+            figures.insert(Metric::MeasuringPct, 100.0 * self.own_cpu_s / (cpu_s * share));
+        }
+        Run {
+            load: load.info.name.clone(),
+            system: String::new(),
+            round: 0,
+            failed: None,
+            figures,
+            non_idle_pct: self.non_idle_pct,
+            idle_states_pct: self.idle_states_pct.into_iter().collect::<BTreeMap<_, _>>(),
+            tasks: vec![],
+            wake_curve_us: vec![],
+            response_curve_us: vec![],
+            heat: self.heat,
+        }
+    }
+}
+
+/// Adds what the threads of a workload met.
+fn add_report(run: &mut Run, report: &Report) {
+    let figures = &mut run.figures;
+    figures.extend(report.records_per_s.map(|rate| (Metric::RecordsPerS, rate)));
+    // What does as much as it can has no time by which it is to be done.
+    let is_timed = |task: &&TaskReport| task.records_per_s.is_none() && task.activations > 0;
+    let timed: Vec<&TaskReport> = report.tasks.iter().filter(is_timed).collect();
+    if report.records_per_s.is_none() && report.response.count > 0 {
+        figures.insert(Metric::ResponseP50Us, report.response.p50_us);
+        figures.insert(Metric::ResponseP99Us, report.response.p99_us);
+        figures.insert(Metric::ResponseMaxUs, report.response.max_us);
+    }
+    if report.wake_latency.count > 0 {
+        figures.insert(Metric::WakeP50Us, report.wake_latency.p50_us);
+        figures.insert(Metric::WakeP99Us, report.wake_latency.p99_us);
+        figures.insert(Metric::WakeP999Us, report.wake_latency.p999_us);
+        figures.insert(Metric::WakeMaxUs, report.wake_latency.max_us);
+    }
+    let activations: usize = timed.iter().map(|task| task.activations).sum();
+    if activations > 0 {
+        let overruns: usize = timed.iter().map(|task| task.overruns).sum();
+        figures.insert(Metric::OverrunsPct, 100.0 * overruns as f64 / activations as f64);
+    }
+    run.tasks = report.tasks.iter().map(task_figures).collect();
+    run.wake_curve_us.clone_from(&report.wake_curve_us);
+    run.response_curve_us.clone_from(&report.response_curve_us);
+}
+
+fn task_figures(task: &TaskReport) -> TaskFigures {
+    TaskFigures {
+        task: task.task.clone(),
+        activations: task.activations,
+        overruns: task.overruns,
+        cpu_s: task.cpu_s,
+        records_per_s: task.records_per_s,
+        response_mean_us: task.response.mean_us,
+        response_p50_us: task.response.p50_us,
+        response_p99_us: task.response.p99_us,
+        response_max_us: task.response.max_us,
+    }
+}
+
+fn add_efficiency(figures: &mut Figures) {
+    let Some(&rate) = figures.get(&Metric::RecordsPerS) else { return };
+    let mut per = |of, to, unit: f64| {
+        if let Some(&amount) = figures.get(&of)
+            && amount > 0.0
+        {
+            figures.insert(to, rate / (amount / unit));
+        }
+    };
+    per(Metric::PowerW, Metric::RecordsPerJ, 1.0);
+    per(Metric::NonIdlePct, Metric::RecordsPerCpuS, 100.0);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn efficiency_needs_what_it_is_made_of() {
+        let mut figures = Figures::from([(Metric::RecordsPerS, 50.0), (Metric::NonIdlePct, 200.0)]);
+        add_efficiency(&mut figures);
+        assert_eq!(figures[&Metric::RecordsPerCpuS], 25.0);
+        assert!(!figures.contains_key(&Metric::RecordsPerJ));
+        figures.insert(Metric::PowerW, 10.0);
+        add_efficiency(&mut figures);
+        assert_eq!(figures[&Metric::RecordsPerJ], 5.0);
+    }
+}

@@ -1,0 +1,277 @@
+//! What is run: suites that come with the program, and those in files.
+
+use std::fs;
+use std::path::Path;
+
+use anyhow::{Context, Result, bail, ensure};
+use powerpack_sim::Workload;
+use serde::Deserialize;
+
+use super::metric::Metric;
+use super::programs::Program;
+use super::results::LoadInfo;
+use crate::config;
+
+const SHIPPED: [(&str, &str); 4] = [
+    ("quick", include_str!("suites/quick.toml")),
+    ("seeds", include_str!("suites/seeds.toml")),
+    ("latency", include_str!("suites/latency.toml")),
+    ("throughput", include_str!("suites/throughput.toml")),
+];
+/// A workload that is a suite of its own is measured for so long, after so long (s).
+const ALONE_S: (f64, f64) = (10.0, 3.0);
+/// At most so many ceilings are tried, evenly apart.
+const CEILINGS_MAX: usize = 8;
+
+/// A suite: loads in the order in which they are run.
+#[derive(Debug)]
+pub struct Suite {
+    pub name: String,
+    pub about: String,
+    pub loads: Vec<Load>,
+}
+
+/// A load of a suite.
+#[derive(Clone, Debug)]
+pub struct Load {
+    pub info: LoadInfo,
+    pub what: What,
+    /// The governors' overhead is to be told.
+    pub overhead: bool,
+}
+
+/// What a load consists of.
+#[derive(Clone, Debug)]
+pub enum What {
+    /// A workload, by name or file, after it has run for so long (s).
+    Workload {
+        name: String,
+        settle_s: f64,
+    },
+    Program(Program),
+}
+
+/// A suite file.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct SuiteFile {
+    about: String,
+    run: Vec<Entry>,
+}
+
+/// An entry in it: a `workload` or a `program`.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Entry {
+    /// A workload of the simulator's, RUN/PERIOD in ms, or a file beside the suite's.
+    workload: Option<String>,
+    /// A command whose figures are known.
+    program: Option<String>,
+    /// Measured for so long (s).
+    seconds: Option<f64>,
+    /// After so long (s).
+    #[serde(default)]
+    settle: f64,
+    /// Shown in one table with others of that name,
+    group: Option<String>,
+    /// namely these.
+    #[serde(default)]
+    figures: Vec<Metric>,
+    /// Once with every ceiling on the number of cores.
+    #[serde(default)]
+    each_ceiling: bool,
+    /// Compare with the governors `performance` and `powersave`.
+    #[serde(default)]
+    overhead: bool,
+}
+
+impl Suite {
+    /// A shipped one by its name, else a file: a suite, or a workload alone. Fails with a
+    /// sentence that names the file, the line and the field.
+    pub fn find(name: &str, cores: usize) -> Result<Self> {
+        if let Some((name, text)) = SHIPPED.iter().find(|(shipped, _)| *shipped == name) {
+            return Self::parse(name, text, Path::new("."), cores);
+        }
+        let path = Path::new(name);
+        if !name.ends_with(".toml") {
+            let names = SHIPPED.map(|(name, _)| name).join(", ");
+            bail!("there is no suite '{name}': choose one of {names}, or a .toml file");
+        }
+        let text = fs::read_to_string(path).with_context(|| format!("cannot read {name}"))?;
+        let dir = path.parent().unwrap_or(Path::new("."));
+        Self::parse(name, &text, dir, cores).with_context(|| format!("in {name}"))
+    }
+
+    fn parse(name: &str, text: &str, dir: &Path, cores: usize) -> Result<Self> {
+        let is_workload =
+            toml::from_str::<toml::Table>(text).is_ok_and(|table| table.contains_key("task"));
+        if is_workload {
+            // The first names the line of a mistake, the second checks what it says.
+            let _: Workload = config::parse_toml(text)?;
+            let workload = Workload::parse(text)?;
+            let (seconds, settle_s) = ALONE_S;
+            let what = What::Workload { name: name.to_owned(), settle_s };
+            let info = info(workload.name, workload.about.clone(), Some(seconds));
+            let loads = vec![Load { info, what, overhead: false }];
+            return Ok(Suite { name: name.to_owned(), about: workload.about, loads });
+        }
+        let file: SuiteFile = config::parse_toml(text)?;
+        ensure!(!file.run.is_empty(), "a suite has a [[run]]");
+        let mut loads = Vec::new();
+        for (nth, entry) in file.run.iter().enumerate() {
+            let what = || format!("[[run]] number {}", nth + 1);
+            loads.extend(entry.loads(dir, cores).with_context(what)?);
+        }
+        for (nth, load) in loads.iter().enumerate() {
+            let twice = loads[..nth].iter().any(|other| other.info.name == load.info.name);
+            ensure!(!twice, "'{}' is in it twice", load.info.name);
+        }
+        Ok(Suite { name: name.to_owned(), about: file.about, loads })
+    }
+}
+
+impl Load {
+    /// How long it takes, as far as is known (s).
+    pub fn seconds(&self) -> f64 {
+        match &self.what {
+            What::Workload { settle_s, .. } => settle_s + self.info.seconds.unwrap_or(0.0),
+            What::Program(program) => program.guess_s(),
+        }
+    }
+}
+
+fn info(name: String, about: String, seconds: Option<f64>) -> LoadInfo {
+    LoadInfo { name, about, group: None, figures: vec![], seconds, max_cores: None }
+}
+
+impl Entry {
+    fn loads(&self, dir: &Path, cores: usize) -> Result<Vec<Load>> {
+        let load = match (&self.workload, &self.program) {
+            (Some(name), None) => self.workload_load(name, dir)?,
+            (None, Some(command)) => {
+                ensure!(
+                    self.seconds.is_none() && self.settle == 0.0,
+                    "seconds and settle are a workload's: a program runs until it ends"
+                );
+                let program = Program::parse(command)?;
+                let about = format!("The program itself: {command}");
+                let info = info(program.name().to_owned(), about, None);
+                Load { info, what: What::Program(program), overhead: false }
+            }
+            _ => bail!("it is either a workload or a program"),
+        };
+        let mut load = Load { overhead: self.overhead, ..load };
+        load.info.group.clone_from(&self.group);
+        load.info.figures.clone_from(&self.figures);
+        ensure!(
+            self.group.is_some() == !self.figures.is_empty(),
+            "group and figures go together: what the table of the group shows"
+        );
+        if !self.each_ceiling {
+            return Ok(vec![load]);
+        }
+        let at_most = |cores: usize| {
+            let mut load = load.clone();
+            load.info.name = format!("{} on {cores}", load.info.name);
+            load.info.max_cores = Some(cores);
+            load
+        };
+        Ok(ceilings(cores).into_iter().map(at_most).collect())
+    }
+
+    fn workload_load(&self, name: &str, dir: &Path) -> Result<Load> {
+        let path = dir.join(name);
+        let name = if name.ends_with(".toml") { &path.to_string_lossy() } else { name };
+        let workload = Workload::find(name)?;
+        powerpack_load::workload::kinds(&workload)?;
+        let seconds = self.seconds.context("seconds: how long is it measured?")?;
+        ensure!((0.1..=3600.0).contains(&seconds), "seconds is 0.1 to 3600, not {seconds}");
+        ensure!((0.0..=600.0).contains(&self.settle), "settle is 0 to 600, not {}", self.settle);
+        let about = if workload.about == workload.name {
+            "one task that runs so long of every so long, ms".to_owned()
+        } else {
+            workload.about
+        };
+        let what = What::Workload { name: name.to_owned(), settle_s: self.settle };
+        Ok(Load { info: info(workload.name, about, Some(seconds)), what, overhead: false })
+    }
+}
+
+/// Numbers of cores from one to all, [`CEILINGS_MAX`] of them at most.
+fn ceilings(cores: usize) -> Vec<usize> {
+    let steps = cores.min(CEILINGS_MAX);
+    (1..=steps).map(|step| (cores * step).div_ceil(steps)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parse(text: &str) -> Result<Suite> {
+        Suite::parse("test", text, Path::new("."), 4)
+    }
+
+    #[test]
+    fn the_shipped_ones_can_be_run() {
+        for (name, text) in SHIPPED {
+            let suite = Suite::parse(name, text, Path::new("."), 12).unwrap();
+            assert!(
+                suite.loads.iter().map(Load::seconds).sum::<f64>() > 20.0
+                    && !suite.about.is_empty(),
+                "{name}"
+            );
+            // Each entry says where it comes from.
+            let sources = text.lines().filter(|line| line.starts_with("# ")).count();
+            assert!(sources >= 3, "{name}");
+        }
+        let seeds = Suite::find("seeds", 2).unwrap();
+        assert_eq!(seeds.loads.iter().filter(|load| load.overhead).count(), 16);
+        assert_eq!(seeds.loads.iter().filter(|load| load.info.max_cores.is_some()).count(), 2);
+    }
+
+    #[test]
+    fn a_mistake_is_named_by_line_and_field() {
+        let head = "about = \"a\"\n[[run]]\n";
+        for (text, said) in [
+            ("workload = \"light\"\nsecond = 3\n", "line 4: unknown field `second`"),
+            ("workload = \"light\"\n", "[[run]] number 1: seconds: how long"),
+            (
+                "workload = \"lihgt\"\nseconds = 3\n",
+                "[[run]] number 1: there is no workload 'lihgt'",
+            ),
+            (
+                "workload = \"light\"\nseconds = 0\n",
+                "[[run]] number 1: seconds is 0.1 to 3600, not 0",
+            ),
+            ("program = \"light\"\nworkload = \"light\"\n", "[[run]] number 1: it is either"),
+            ("program = \"frob -x\"\n", "[[run]] number 1: of the program 'frob' no figures"),
+            ("workload = \"light\"\nseconds = 3\ngroup = \"x\"\n", "[[run]] number 1: group and"),
+            (
+                "workload = \"light\"\nseconds = 3\n[[run]]\nworkload = \"light\"\nseconds = 4\n",
+                "'light' is in it twice",
+            ),
+        ] {
+            let text = format!("{:#}", parse(&format!("{head}{text}")).unwrap_err());
+            assert!(text.starts_with(said), "{text}");
+        }
+        let text = format!("{:#}", Suite::find("nonsense", 1).unwrap_err());
+        assert!(text.contains("choose one of quick, seeds"), "{text}");
+    }
+
+    #[test]
+    fn a_workload_is_a_suite_of_its_own() {
+        let text = "name = \"w\"\nabout = \"a\"\n[[task]]\nhog = true\n";
+        let suite = parse(text).unwrap();
+        assert_eq!((suite.loads.len(), suite.loads[0].seconds()), (1, ALONE_S.0 + ALONE_S.1));
+        let text = text.replace("hog", "hgo");
+        let text = format!("{:#}", parse(&text).unwrap_err());
+        assert!(text.starts_with("line 4: unknown field `hgo`"), "{text}");
+    }
+
+    #[test]
+    fn ceilings_go_from_one_to_all() {
+        assert_eq!(ceilings(4), [1, 2, 3, 4]);
+        assert_eq!(ceilings(128), [16, 32, 48, 64, 80, 96, 112, 128]);
+        assert_eq!(ceilings(12), [2, 3, 5, 6, 8, 9, 11, 12]);
+    }
+}

@@ -1,0 +1,107 @@
+//! Several runs as one figure, and whether two such differ.
+
+use statrs::distribution::{ContinuousCDF, StudentsT};
+use statrs::statistics::{Data, OrderStatistics, Statistics};
+
+use super::metric::Metric;
+
+/// A difference that chance would make as often as this is none.
+const SIGNIFICANCE: f64 = 0.05;
+
+/// Several runs.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Summary {
+    pub median: f64,
+    pub least: f64,
+    pub most: f64,
+    values: Vec<f64>,
+}
+
+/// What may be said of two.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Difference {
+    /// There is one.
+    Clear,
+    /// It is within the noise.
+    Noise,
+    /// One run each says nothing of the noise.
+    Unknown,
+}
+
+impl Summary {
+    /// `None` of nothing.
+    pub fn of(values: Vec<f64>) -> Option<Self> {
+        if values.is_empty() {
+            return None;
+        }
+        let median = Data::new(values.clone()).median();
+        let (least, most) = (Statistics::min(&values), Statistics::max(&values));
+        Some(Summary { median, least, most, values })
+    }
+
+    /// "28.5", or "28.5 (28.1-28.9)" when runs differ.
+    pub fn show(&self, metric: Metric) -> String {
+        let (median, range) = self.parts(metric);
+        if range.is_empty() { median } else { format!("{median} ({range})") }
+    }
+
+    /// The median, and the range if there is one.
+    pub fn parts(&self, metric: Metric) -> (String, String) {
+        let [median, least, most] =
+            [self.median, self.least, self.most].map(|value| metric.format(value));
+        let range = if least == most { String::new() } else { format!("{least}-{most}") };
+        (median, range)
+    }
+
+    /// Whether `other` differs: Welch's t-test, two-sided.
+    pub fn differs(&self, other: &Summary, metric: Metric) -> Difference {
+        let (a, b) = (&self.values, &other.values);
+        if (self.median - other.median).abs() <= metric.negligible() {
+            return Difference::Noise;
+        }
+        if a.len() < 2 || b.len() < 2 {
+            return Difference::Unknown;
+        }
+        let [a_part, b_part] = [a, b].map(|values| values.variance() / values.len() as f64);
+        let error = (a_part + b_part).sqrt();
+        let apart = (a.mean() - b.mean()).abs();
+        if error == 0.0 {
+            return if apart > 0.0 { Difference::Clear } else { Difference::Noise };
+        }
+        // Welch and Satterthwaite's degrees of freedom.
+        let freedom = (a_part + b_part).powi(2)
+            / (a_part.powi(2) / (a.len() - 1) as f64 + b_part.powi(2) / (b.len() - 1) as f64);
+        let student = StudentsT::new(0.0, 1.0, freedom).expect("freedom is at least 1");
+        let chance = 2.0 * (1.0 - student.cdf(apart / error));
+        if chance < SIGNIFICANCE { Difference::Clear } else { Difference::Noise }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(values: &[f64]) -> Summary {
+        Summary::of(values.to_vec()).unwrap()
+    }
+
+    #[test]
+    fn medians_have_their_spread() {
+        assert_eq!(of(&[3.0, 1.0, 2.0]).show(Metric::PowerW), "2.00 (1.00-3.00)");
+        assert_eq!(of(&[2.0, 2.001]).show(Metric::PowerW), "2.00");
+        assert_eq!(Summary::of(vec![]), None);
+    }
+
+    #[test]
+    fn noise_is_told_from_a_difference() {
+        let differ = |a: &[f64], b: &[f64]| of(a).differs(&of(b), Metric::PowerW);
+        assert_eq!(differ(&[10.0, 10.1, 9.9], &[12.0, 12.1, 11.9]), Difference::Clear);
+        assert_eq!(differ(&[10.0, 11.0, 9.0], &[10.5, 11.5, 9.4]), Difference::Noise);
+        assert_eq!(differ(&[10.0], &[12.0, 12.1]), Difference::Unknown);
+        assert_eq!(differ(&[10.0, 10.0], &[10.0, 10.0]), Difference::Noise);
+        assert_eq!(differ(&[10.0, 10.0], &[11.0, 11.0]), Difference::Clear);
+        // Nobody notices 20 us.
+        let [a, b] = [of(&[100.0, 100.0]), of(&[120.0, 120.0])];
+        assert_eq!(a.differs(&b, Metric::WakeP99Us), Difference::Noise);
+    }
+}

@@ -1,0 +1,64 @@
+//! The tables in the terminal.
+
+use comfy_table::presets::ASCII_MARKDOWN;
+use comfy_table::{CellAlignment, ContentArrangement};
+
+use super::cells::{self, Table};
+use super::results::Results;
+
+/// All of a benchmark.
+pub fn all(results: &Results) -> String {
+    let machine = &results.machine;
+    let mut text = format!(
+        "\n{}: {}\n{}, {}: {} CPUs, {} cores, {} LLCs, {} packages\n",
+        results.suite,
+        results.about,
+        machine.kernel,
+        machine.model,
+        machine.cpus,
+        machine.cores,
+        machine.llcs,
+        machine.packages
+    );
+    for table in cells::tables(results) {
+        text += &one(&table);
+    }
+    if let Some(first) = results.systems.first() {
+        text += &format!(
+            "\nMedian (least-most); beside it the difference to {}: = is none, or within the noise.\n",
+            first.name
+        );
+    }
+    for remark in cells::remarks(results) {
+        text += &format!("{remark}\n");
+    }
+    text
+}
+
+fn one(table: &Table) -> String {
+    let mut cells = comfy_table::Table::new();
+    cells.load_style(ASCII_MARKDOWN);
+    cells.set_content_arrangement(ContentArrangement::Dynamic);
+    cells.set_header(&table.heading);
+    for row in &table.rows {
+        cells.add_row(row.iter().map(cells::Cell::line));
+    }
+    for column in cells.column_iter_mut().skip(table.names) {
+        column.set_cell_alignment(CellAlignment::Right);
+    }
+    let notes: String = table.notes.iter().map(|note| format!("{note}\n")).collect();
+    format!("\n{}: {}\n{cells}\n{notes}", table.title, table.about)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_table_has_its_figures_and_what_is_missing() {
+        let text = all(&cells::tests::benchmark(110.0));
+        for words in ["light: eight threads", "records/s", "110 +10.0 %", "Not measured: power"] {
+            assert!(text.contains(words), "{text}");
+        }
+    }
+}
