@@ -8,10 +8,6 @@ pid=''
 # whose instructions would be counted.
 exec {nothing}<> <(:)
 
-# The peers' BPF objects ask for the kernel's configuration; ours do not.
-mount -t tmpfs tmpfs /boot
-cp "$CACHE/kernels/7/config" "/boot/config-$(uname -r)"
-
 nap() { read -rt "$1" -u "$nothing" || true; }
 
 # What NAME runs; ours as MODE, MODE:small, MODE@CORES, MODE/FILL_PCT/BUDGET_MS.

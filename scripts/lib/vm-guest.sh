@@ -20,6 +20,10 @@ mount -t tmpfs tmpfs /var/tmp
 mountpoint -q /sys/kernel/debug || mount -t debugfs debugfs /sys/kernel/debug 2>/dev/null
 mountpoint -q /sys/kernel/tracing || mount -t tracefs tracefs /sys/kernel/tracing 2>/dev/null
 ip link set lo up 2>/dev/null
+if [ -e "$work/config" ]; then
+	mount -t tmpfs tmpfs /boot
+	cp "$work/config" "/boot/config-$(uname -r)"
+fi
 # It has done its part, and its workers ending would be measured.
 udevadm control --exit 2>/dev/null
 

@@ -153,7 +153,9 @@ fn of_group(results: &Results, group: &str) -> Table {
         }
     }
     let heading = ["", ""].iter().chain(&systems).map(|&name| name.to_owned()).collect();
-    let about = loads.first().map_or(String::new(), |load| load.about.clone());
+    // What each of them is, if that is the same.
+    let about = loads[0].about.clone();
+    let about = if loads.iter().all(|load| load.about == about) { about } else { String::new() };
     let (title, notes) = (group.to_owned(), notes(results, &loads));
     Table { title, about, names: 2, heading, rows, notes }
 }

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use super::metric::Metric;
+use super::metric::{Better, Metric};
 use super::results::Results;
 use super::summary::{Difference, Summary};
 
@@ -27,8 +27,8 @@ pub fn compare(before: &Results, after: &Results, tolerance_pct: f64) -> Compari
                     Summary::of(results.values(&load.name, &system.name, metric))
                 };
                 let (Some(was), Some(is)) = (of(before), of(after)) else { continue };
+                compared += usize::from(metric.better() != Better::Neither);
                 let Some(is_better) = metric.is_better(is.median, was.median) else { continue };
-                compared += 1;
                 let apart_pct = (is.median / was.median - 1.0).abs() * 100.0;
                 if was.differs(&is, metric) == Difference::Noise || apart_pct <= tolerance_pct {
                     continue;
@@ -86,6 +86,7 @@ mod tests {
         assert!(comparison.text.contains("worse   light under packing: records/s 100 ->"));
         assert!(!compare(&benchmark(100.0), &benchmark(98.0), 5.0).worse);
         assert!(!compare(&benchmark(100.0), &benchmark(120.0), 5.0).worse);
+        assert!(!compare(&benchmark(100.0), &benchmark(100.0), 5.0).worse);
         assert!(compare(&benchmark(100.0), &benchmark(98.0), 1.0).worse);
     }
 

@@ -19,6 +19,7 @@ use super::metric::Metric;
 use super::results::{FORMAT, LoadInfo, Results, Run, SystemInfo};
 use super::run::{Interrupted, Runner};
 use super::suite::{Load, Suite, What};
+use super::switches::Switches;
 use super::system::{Running, System};
 use crate::cli::BenchArgs;
 use crate::host;
@@ -46,6 +47,7 @@ struct Benchmark {
     dir: PathBuf,
     stop: Arc<AtomicBool>,
     bar: ProgressBar,
+    switches: Option<Switches>,
     /// Mean response (us) under `performance` and `powersave`, by load.
     ends_us: BTreeMap<String, (f64, f64)>,
 }
@@ -86,6 +88,7 @@ impl Benchmark {
                  stop), as the benchmark loads each in turn"
             );
         }
+        let switches = Switches::begin(&meter::online_cpus()?);
         let started = jiff::Zoned::now();
         let date = started.strftime("powerpack-bench-%Y%m%d-%H%M%S").to_string();
         let dir = args.out.clone().unwrap_or_else(|| date.into());
@@ -102,14 +105,15 @@ impl Benchmark {
             systems: systems.iter().map(System::info).collect(),
             loads: suite.loads.iter().map(|load| load.info.clone()).collect(),
             runs: vec![],
-            missing: meter::missing()?,
+            missing: meter::missing(switches.as_ref()),
         };
         let logs = dir.join("logs");
         fs::create_dir_all(&logs).with_context(|| format!("cannot create {}", logs.display()))?;
         let stop = Arc::default();
         let bar = ProgressBar::no_length();
         let ends_us = BTreeMap::new();
-        let mut benchmark = Benchmark { suite, systems, results, dir, stop, bar, ends_us };
+        let mut benchmark =
+            Benchmark { suite, systems, results, dir, stop, bar, switches, ends_us };
         benchmark.save()?;
         benchmark.leave_out();
         Ok(benchmark)
@@ -188,6 +192,7 @@ impl Benchmark {
         let advance = |seconds: f64| self.bar.inc((seconds * 1e3) as u64);
         Runner {
             additions_per_s: self.results.additions_per_s,
+            switches: self.switches.as_ref(),
             stop: &self.stop,
             progress: &advance,
         }

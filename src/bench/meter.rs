@@ -15,13 +15,13 @@ use super::sources::Sources;
 use super::switches::Switches;
 
 /// CPUs are read at most so often,
-const INTERVAL_MIN: Duration = Duration::from_millis(100);
-/// and so seldom that it takes a thousandth of a CPU at most.
-const COST_DIVISOR: u32 = 1000;
+const INTERVAL_MIN_NS: u64 = 100_000_000;
+/// and so seldom that it takes this much of what the load does.
+const COST_SHARE: f64 = 0.003;
 /// Frequency and battery are looked at so often: asking may wake a CPU.
 const LOOK_EVERY_NS: u64 = 1_000_000_000;
-/// A CPU is used if it is non-idle for that much (%).
-const USED_PCT: f64 = 1.0;
+/// A CPU is used if it is non-idle for that much (%): 1 ms in 100 is a load.
+const USED_PCT: f64 = 0.5;
 /// Filled so far, the needed CPUs carry the load (%): the default of --fill-pct.
 const FILL_PCT: f64 = 80.0;
 const NS_PER_S: f64 = 1e9;
@@ -30,10 +30,11 @@ const NS_PER_S: f64 = 1e9;
 type Reading = (u64, Vec<u64>);
 
 /// Measures from its beginning.
-pub struct Meter {
+pub struct Meter<'a> {
     readings: Vec<Reading>,
-    interval: Duration,
-    switches: Option<Switches>,
+    next_read_ns: u64,
+    switches: Option<&'a Switches>,
+    counts: Option<(u64, u64)>,
     sources: Sources,
     next_look_ns: u64,
     begin_ns: u64,
@@ -59,46 +60,56 @@ pub fn online_cpus() -> Result<Vec<usize>> {
 }
 
 /// What this machine cannot measure, and why.
-pub fn missing() -> Result<Vec<String>> {
+pub fn missing(switches: Option<&Switches>) -> Vec<String> {
     let mut missing = Sources::begin(Path::new("/")).missing();
     if schedstat::read().is_err() {
         missing.push("non-idle time: this kernel has no CONFIG_SCHEDSTATS".to_owned());
     }
-    if Switches::begin(&online_cpus()?).is_none() {
+    if switches.is_none() {
         missing.push("switches and migrations: no perf events, or not for this user".to_owned());
     }
-    Ok(missing)
+    missing
 }
 
-impl Meter {
-    /// Begins. Fails if the machine has no CPUs.
-    pub fn begin() -> Result<Self> {
+impl<'a> Meter<'a> {
+    /// Begins.
+    pub fn begin(switches: Option<&'a Switches>) -> Self {
         let own_cpu_ns = clock::thread_cpu_ns();
-        let switches = Switches::begin(&online_cpus()?);
-        let sources = Sources::begin(Path::new("/"));
         let mut meter = Meter {
             readings: vec![],
-            interval: INTERVAL_MIN,
+            next_read_ns: 0,
             switches,
-            sources,
+            counts: switches.map(Switches::counts),
+            sources: Sources::begin(Path::new("/")),
             next_look_ns: 0,
             begin_ns: clock::now_ns(),
             own_cpu_ns,
         };
-        let before = clock::thread_cpu_ns();
         meter.read();
-        let cost = Duration::from_nanos(clock::thread_cpu_ns() - before);
-        meter.interval = INTERVAL_MIN.max(cost * COST_DIVISOR);
-        Ok(meter)
+        meter.next_read_ns = clock::now_ns() + INTERVAL_MIN_NS;
+        meter
     }
 
-    /// How often read() is to be called.
-    pub fn interval(&self) -> Duration {
-        self.interval
+    /// How long until read_if_due() has something to do.
+    pub fn until_due(&self) -> Duration {
+        Duration::from_nanos(self.next_read_ns.saturating_sub(clock::now_ns()))
     }
 
-    /// Looks at the machine.
-    pub fn read(&mut self) {
+    /// Looks at the machine if it is time to.
+    pub fn read_if_due(&mut self) {
+        if clock::now_ns() < self.next_read_ns {
+            return;
+        }
+        let before = clock::thread_cpu_ns();
+        self.read();
+        let cost_ns = clock::thread_cpu_ns() - before;
+        // Who runs little is looked at seldom.
+        let pct: f64 = self.non_idle_pct().iter().sum();
+        let interval_ns = cost_ns as f64 / COST_SHARE / (pct / 100.0).max(0.001);
+        self.next_read_ns = clock::now_ns() + (interval_ns as u64).max(INTERVAL_MIN_NS);
+    }
+
+    fn read(&mut self) {
         let now = clock::now_ns();
         if let Ok(reading) = schedstat::read() {
             self.readings.push((now, reading));
@@ -120,9 +131,10 @@ impl Meter {
         let mut note = |metric, value: Option<f64>| {
             figures.extend(value.map(|value| (metric, value)));
         };
-        let counts = self.switches.as_mut().map(Switches::counts);
-        note(Metric::SwitchesPerS, counts.map(|(switches, _)| switches as f64 / seconds));
-        note(Metric::MigrationsPerS, counts.map(|(_, migrations)| migrations as f64 / seconds));
+        let counts = self.switches.map(Switches::counts).zip(self.counts);
+        let per_s = |after: u64, before: u64| (after - before) as f64 / seconds;
+        note(Metric::SwitchesPerS, counts.map(|(after, before)| per_s(after.0, before.0)));
+        note(Metric::MigrationsPerS, counts.map(|(after, before)| per_s(after.1, before.1)));
         note(Metric::PowerW, self.sources.power_w(seconds));
         note(Metric::FrequencyMhz, self.sources.frequency_mhz());
         let idle_states_pct = self.sources.idle_states_pct(seconds);
@@ -156,7 +168,8 @@ fn of_cpus(non_idle_pct: &[f64]) -> Figures {
     let used = non_idle_pct.iter().filter(|&&pct| pct >= USED_PCT).count();
     Figures::from([
         (Metric::NonIdlePct, total),
-        (Metric::SurplusNonIdlePct, sorted.iter().skip(needed).sum()),
+        // Not sum(): that of nothing is -0.
+        (Metric::SurplusNonIdlePct, sorted.iter().skip(needed).fold(0.0, |sum, pct| sum + pct)),
         (Metric::CpusUsed, used as f64),
     ])
 }
@@ -208,11 +221,12 @@ mod tests {
 
     #[test]
     fn this_machine_is_measured() {
-        let mut meter = Meter::begin().unwrap();
-        clock::burn(20_000_000);
-        meter.read();
+        let mut meter = Meter::begin(None);
+        clock::burn(120_000_000);
+        meter.read_if_due();
+        assert!(meter.until_due() > Duration::ZERO);
         let measured = meter.end();
-        assert!(measured.own_cpu_s >= 0.02 && measured.own_cpu_s < 1.0);
+        assert!(measured.own_cpu_s >= 0.12 && measured.own_cpu_s < 1.0);
         if schedstat::read().is_ok() {
             assert!(measured.figures[&Metric::NonIdlePct] > 0.0);
         }

@@ -26,7 +26,7 @@ pub enum Metric {
     OverrunsPct,
     /// OH: how slow the governor makes the work, 0 = as `performance`, 100 = as `powersave`.
     OverheadPct,
-    /// CPUs that ran something for a hundredth of the time or more.
+    /// CPUs that ran something for half a percent of the time or more.
     CpusUsed,
     /// Time in which CPUs ran something, summed: 100 = one CPU all the time.
     NonIdlePct,

@@ -13,9 +13,12 @@ use super::metric::Metric;
 use super::programs::Figures;
 use super::results::{Run, TaskFigures};
 use super::suite::{Load, What};
+use super::switches::Switches;
 
 /// A load that has not said anything for so long beyond its own time is stuck.
 const PATIENCE_S: f64 = 60.0;
+/// Ctrl-C is heard after so long at most.
+const WAIT_MAX: Duration = Duration::from_secs(1);
 /// A program is given so long.
 const PROGRAM_MAX_S: f64 = 600.0;
 
@@ -34,6 +37,8 @@ impl std::error::Error for Interrupted {}
 /// What runs a load has to know.
 pub struct Runner<'a> {
     pub additions_per_s: u64,
+    /// Counted all the time: to begin and end is dear.
+    pub switches: Option<&'a Switches>,
     /// Set by Ctrl-C.
     pub stop: &'a AtomicBool,
     /// Called now and then, with the time since it was last called (s).
@@ -77,8 +82,8 @@ impl Runner<'_> {
 
     fn follow(&self, process: &LoadProcess, load: &Load) -> Result<Told> {
         let mut told = Told::default();
-        let mut meter = None;
-        let (mut silent_s, mut wait) = (0.0, Duration::from_millis(100));
+        let mut meter: Option<Meter> = None;
+        let mut silent_s = 0.0;
         let longest_s = match load.what {
             What::Workload { .. } => load.seconds() + PATIENCE_S,
             What::Program(_) => PROGRAM_MAX_S,
@@ -87,17 +92,17 @@ impl Runner<'_> {
             if self.stop.load(Ordering::Relaxed) {
                 bail!(Interrupted);
             }
+            let due = meter.as_ref().map_or(WAIT_MAX, Meter::until_due);
+            let wait = due.min(WAIT_MAX);
             match process.word(wait)? {
                 None => {
                     silent_s += wait.as_secs_f64();
                     (self.progress)(wait.as_secs_f64());
                     ensure!(silent_s < longest_s, "it did not end within {longest_s:.0} s");
-                    meter.iter_mut().for_each(Meter::read);
+                    meter.iter_mut().for_each(Meter::read_if_due);
                 }
                 Some(Word::Settled) => {
-                    let begun = Meter::begin()?;
-                    wait = begun.interval();
-                    meter = Some(begun);
+                    meter = Some(Meter::begin(self.switches));
                 }
                 Some(Word::Over) => {
                     told.measured = meter.take().map_or_else(Measured::default, Meter::end);

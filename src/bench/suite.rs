@@ -154,8 +154,7 @@ impl Entry {
                     "seconds and settle are a workload's: a program runs until it ends"
                 );
                 let program = Program::parse(command)?;
-                let about = format!("The program itself: {command}");
-                let info = info(program.name().to_owned(), about, None);
+                let info = info(command.clone(), "the program itself".into(), None);
                 Load { info, what: What::Program(program), overhead: false }
             }
             _ => bail!("it is either a workload or a program"),
@@ -164,7 +163,7 @@ impl Entry {
         load.info.group.clone_from(&self.group);
         load.info.figures.clone_from(&self.figures);
         ensure!(
-            self.group.is_some() == !self.figures.is_empty(),
+            self.group.is_some() != self.figures.is_empty(),
             "group and figures go together: what the table of the group shows"
         );
         if !self.each_ceiling {

@@ -47,7 +47,8 @@ fn one(table: &Table) -> String {
         column.set_cell_alignment(CellAlignment::Right);
     }
     let notes: String = table.notes.iter().map(|note| format!("{note}\n")).collect();
-    format!("\n{}: {}\n{cells}\n{notes}", table.title, table.about)
+    let about = if table.about.is_empty() { "" } else { &format!(": {}", table.about) };
+    format!("\n{}{about}\n{cells}\n{notes}", table.title)
 }
 
 #[cfg(test)]

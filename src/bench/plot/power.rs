@@ -1,0 +1,97 @@
+//! Power against performance; where power cannot be measured, non-idle time.
+
+use std::ops::Range;
+
+use anyhow::Result;
+use plotters::prelude::*;
+
+use super::{Area, SMALL, colour, draw, failed, legend};
+use crate::bench::metric::Metric;
+use crate::bench::results::{LoadInfo, Results};
+use crate::bench::summary::Summary;
+
+/// What a load costs under a system, and what is done, both relative to the first system.
+struct Point<'a> {
+    system: usize,
+    load: &'a str,
+    cost: f64,
+    rate: f64,
+}
+
+/// The picture; `None` if there is nothing to compare.
+pub fn power(results: &Results) -> Result<Option<String>> {
+    let has_power = results.runs.iter().any(|run| run.figures.contains_key(&Metric::PowerW));
+    let (cost, what) = if has_power {
+        (Metric::PowerW, "power")
+    } else {
+        (Metric::NonIdlePct, "non-idle time (power cannot be measured here)")
+    };
+    let points: Vec<Point> =
+        results.loads.iter().flat_map(|load| points_of(results, load, cost)).collect();
+    // A dot at 1 is no picture.
+    if points.iter().all(|point| point.system == 0) {
+        return Ok(None);
+    }
+    draw(460, |area| paint(area, results, &points, what)).map(Some)
+}
+
+fn points_of<'a>(results: &'a Results, load: &'a LoadInfo, cost: Metric) -> Vec<Point<'a>> {
+    let median = |system: &str, metric| {
+        Summary::of(results.values(&load.name, system, metric)).map(|summary| summary.median)
+    };
+    let both = |system: &str| Some((median(system, cost)?, median(system, Metric::RecordsPerS)?));
+    let Some((base_cost, base_rate)) = both(&results.systems[0].name) else { return vec![] };
+    let point = |(system, name): (usize, &str)| {
+        let (cost, rate) = both(name)?;
+        Some(Point { system, load: &load.name, cost: cost / base_cost, rate: rate / base_rate })
+    };
+    let names = results.systems.iter().map(|system| system.name.as_str());
+    names.enumerate().filter_map(point).collect()
+}
+
+/// All of them, with some room.
+fn range(points: &[Point], of: fn(&Point) -> f64) -> Range<f64> {
+    let least = points.iter().map(of).fold(f64::MAX, f64::min);
+    let most = points.iter().map(of).fold(0.0, f64::max);
+    let room = (most - least).max(0.1) * 0.12;
+    (least - room)..(most + room)
+}
+
+fn paint(area: &Area, results: &Results, points: &[Point], what: &str) -> Result<()> {
+    let mut chart = ChartBuilder::on(area)
+        .margin(12)
+        .x_label_area_size(56)
+        .y_label_area_size(84)
+        .build_cartesian_2d(range(points, |point| point.cost), range(points, |point| point.rate))
+        .map_err(failed)?;
+    chart
+        .configure_mesh()
+        .light_line_style(TRANSPARENT)
+        .label_style(SMALL)
+        .axis_desc_style(SMALL)
+        .x_desc(format!("{what}, {} = 1", results.systems[0].name))
+        .y_desc("records/s, likewise")
+        .x_labels(6)
+        .y_labels(6)
+        .draw()
+        .map_err(failed)?;
+    for (nth, system) in results.systems.iter().enumerate() {
+        let own: Vec<&Point> = points.iter().filter(|point| point.system == nth).collect();
+        if own.is_empty() {
+            continue;
+        }
+        // The first system's are all in one place.
+        let name = |point: &Point| if nth > 0 { point.load.to_owned() } else { String::new() };
+        let dot = |point: &Point| {
+            EmptyElement::at((point.cost, point.rate))
+                + Circle::new((0, 0), 6, colour(nth).filled())
+                + Text::new(name(point), (9, -8), ("sans-serif", 13))
+        };
+        chart
+            .draw_series(own.into_iter().map(dot))
+            .map_err(failed)?
+            .label(&system.name)
+            .legend(move |(x, y)| Circle::new((x + 8, y), 6, colour(nth).filled()));
+    }
+    legend(&mut chart, SeriesLabelPosition::UpperLeft)
+}

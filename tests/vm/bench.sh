@@ -1,0 +1,124 @@
+#!/usr/bin/env bash
+# The benchmark: it measures what was told, leaves the machine as it was, and says what it
+# could not do. In virtual time, where two runs of one thing agree.
+# vm: --virtual-time
+# timeout: 600
+. "$(dirname "$0")/lib.bash"
+DIR=/tmp/bench
+mkdir -p $DIR
+cd $DIR || exit
+
+cat >suite.toml <<'TOML'
+about = "a test"
+[[run]]
+workload = "light"
+seconds = 3
+settle = 1
+[[run]]
+workload = "5/20"
+seconds = 3
+[[run]]
+workload = "ping-pong"
+seconds = 1
+settle = 0.5
+[[run]]
+workload = "native8"
+group = "ceilings"
+each_ceiling = true
+seconds = 1
+settle = 0.5
+figures = ["records_per_s", "cpus_used"]
+TOML
+
+# A figure of $1: results, load, system, name; the median of the rounds.
+figure() {
+	python3 - "$@" <<'PYTHON'
+import json, statistics, sys
+results, load, system, name = sys.argv[1:]
+runs = json.load(open(results))["runs"]
+runs = [run for run in runs if (run["load"], run["system"]) == (load, system)]
+print(statistics.median(run["figures"][name] for run in runs))
+PYTHON
+}
+
+# $1 OP $2, of numbers with fractions.
+holds() { awk "BEGIN { exit !($*) }"; }
+
+echo "systems in turn; one that does not start is told, and the rest goes on"
+scx_powerpack bench --suite suite.toml --runs 2 --out a \
+	--against 'eevdf,packing,scx_nonsense' >a.txt 2>a.log || fail "$(cat a.txt a.log)"
+kernel_is_back
+grep -q 'scx_nonsense: cannot run scx_nonsense' a.txt || fail "$(cat a.txt)"
+[ "$(grep -o 'round . of 2: .*' a.log | grep -v nonsense | sed 's/round \(.\) of 2: /\1/' | xargs)" = \
+	"1eevdf 1packing 2eevdf 2packing" ] || fail "$(cat a.log)"
+[ "$(figure a/results.json light packing cpus_used)" = 1.0 ] || fail "$(cat a.txt)"
+holds "$(figure a/results.json light packing surplus_non_idle_pct) < 0.5" || fail "$(cat a.txt)"
+holds "$(figure a/results.json light eevdf surplus_non_idle_pct) > 5" || fail "$(cat a.txt)"
+[ "$(figure a/results.json 'native8 on 2' packing cpus_used)" = 2.0 ] || fail "$(cat a.txt)"
+! grep -q '^| native8 on 1.*eevdf' a.txt || fail "EEVDF has no ceilings"
+grep -q 'Not measured: power' a.txt || fail "$(cat a.txt)"
+
+echo "measuring takes less than a hundredth of the load"
+for load in light 5/20 ping-pong; do
+	holds "$(figure a/results.json $load packing measuring_pct) < 1" || fail "$load: $(cat a.txt)"
+done
+
+echo "a load uses the CPU time that it was told to, and is on time when alone"
+# 5 ms in 20 by /proc/schedstat, which has nothing to do with the load's own clock; the
+# program that measures is in it.
+holds "$(figure a/results.json 5/20 packing non_idle_pct) > 25 * 0.88" || fail "$(cat a.txt)"
+holds "$(figure a/results.json 5/20 packing non_idle_pct) < 25 * 1.02" || fail "$(cat a.txt)"
+# 28.0 %, and the wake-ups.
+holds "$(figure a/results.json light packing non_idle_pct) > 28.03" || fail "$(cat a.txt)"
+holds "$(figure a/results.json light packing non_idle_pct) < 28.03 * 1.03" || fail "$(cat a.txt)"
+for system in eevdf packing; do
+	holds "$(figure a/results.json 5/20 $system wake_max_us) < 500" || fail "$(cat a.txt)"
+	[ "$(figure a/results.json 5/20 $system overruns_pct)" = 0 ] ||
+		[ "$(figure a/results.json 5/20 $system overruns_pct)" = 0.0 ] || fail "$(cat a.txt)"
+done
+
+echo "the same again is the same within 1 %"
+scx_powerpack bench --suite suite.toml --runs 2 --out b --against packing >b.txt 2>&1 ||
+	fail "$(cat b.txt)"
+for what in "light non_idle_pct" "light response_p99_us" "5/20 response_p50_us" \
+	"ping-pong records_per_s" "native8 on 4 records_per_s"; do
+	name=${what##* } load=${what% *}
+	before=$(figure a/results.json "$load" packing "$name")
+	after=$(figure b/results.json "$load" packing "$name")
+	holds "$after / $before - 1 < 0.01 && $after / $before - 1 > -0.01" ||
+		fail "$what: $before, $after"
+done
+scx_powerpack bench compare a/results.json a/results.json >/dev/null || fail "it is worse than itself"
+
+echo "Ctrl-C keeps what was measured, and the kernel's scheduler is back"
+scx_powerpack bench --suite suite.toml --runs 9 --out c --against packing >c.txt 2>&1 &
+PID=$!
+until grep -q '"load": "5/20"' c/results.json 2>/dev/null; do sleep 0.5; done
+sleep 1
+kill -INT $PID
+status=0
+wait $PID || status=$?
+[ $status = 130 ] || fail "exit status $status after SIGINT: $(cat c.txt)"
+kernel_is_back
+grep -q '"complete": false' c/results.json || fail "an interrupted benchmark is complete"
+grep -q 'stopped before its end' c/report.html || fail "the report does not say so"
+! pgrep -f 'bench load' || fail "a load goes on"
+
+echo "what cannot be is told in a sentence"
+sed 's/seconds = 3/secnods = 3/' suite.toml >bad.toml
+refused 'in bad.toml: line 4: unknown field `secnods`' scx_powerpack bench --suite bad.toml
+start --mode spread
+refused 'a sched_ext scheduler is loaded, powerpack: stop it first' scx_powerpack bench --out d
+stop
+
+echo "anybody can measure the kernel's own scheduler"
+mkdir -p everybody && chmod 777 everybody
+sed -n '1,/settle/p' suite.toml >everybody/suite.toml
+setpriv --reuid 65534 --regid 65534 --clear-groups scx_powerpack bench \
+	--suite everybody/suite.toml --runs 1 --out everybody/out >e.txt 2>&1 || fail "$(cat e.txt)"
+grep -q "packing: loading a scheduler needs root" e.txt || fail "$(cat e.txt)"
+[ -e everybody/out/report.html ] || fail "no report: $(cat e.txt)"
+
+# For the test that opens it in a browser.
+rm -rf "$TREE/build/bench-report"
+cp -r a "$TREE/build/bench-report"
