@@ -202,11 +202,11 @@ mod tests {
 
     #[test]
     fn surplus_is_what_the_needed_cpus_do_not_do() {
-        let figures = of_cpus(&[5.0, 60.0, 0.5, 40.0]);
-        // 105.5 % needs two CPUs at 80 %.
-        assert_eq!(figures[&Metric::SurplusNonIdlePct], 5.5);
+        let figures = of_cpus(&[5.0, 60.0, 0.4, 40.0]);
+        // 105.4 % needs two CPUs at 80 %.
+        assert_eq!(figures[&Metric::SurplusNonIdlePct], 5.4);
         assert_eq!(figures[&Metric::CpusUsed], 3.0);
-        assert_eq!(figures[&Metric::NonIdlePct], 105.5);
+        assert_eq!(figures[&Metric::NonIdlePct], 105.4);
         assert_eq!(of_cpus(&[0.0, 0.0])[&Metric::SurplusNonIdlePct], 0.0);
     }
 
