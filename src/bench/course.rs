@@ -110,7 +110,7 @@ impl Benchmark {
         let logs = dir.join("logs");
         fs::create_dir_all(&logs).with_context(|| format!("cannot create {}", logs.display()))?;
         let stop = Arc::default();
-        let bar = ProgressBar::no_length();
+        let bar = ProgressBar::hidden();
         let ends_us = BTreeMap::new();
         let mut benchmark =
             Benchmark { suite, systems, results, dir, stop, bar, switches, ends_us };
@@ -172,16 +172,16 @@ impl Benchmark {
                 SETTLE_S + loads.map(Load::seconds).sum::<f64>()
             })
             .sum();
-        self.bar.set_length((1e3 * (per_round * self.results.runs_wanted as f64)) as u64);
-        let style = ProgressStyle::with_template("{bar:30} {percent:>3} % {eta} left  {msg}");
-        self.bar.set_style(style.expect("a template of its own words"));
+        let seconds = per_round * self.results.runs_wanted as f64;
         info!(
-            "{} loads, {} systems, rounds: {}; about {:.0} s",
+            "{} loads, {} systems, rounds: {}; about {seconds:.0} s",
             self.suite.loads.len(),
             self.systems.len(),
             self.results.runs_wanted,
-            per_round * self.results.runs_wanted as f64
         );
+        let style = ProgressStyle::with_template("{bar:30} {percent:>3} % {eta} left  {msg}");
+        self.bar = ProgressBar::new((1e3 * seconds) as u64)
+            .with_style(style.expect("a template of its own words"));
     }
 
     fn save(&self) -> Result<()> {
@@ -242,7 +242,10 @@ impl Benchmark {
             return Ok(());
         }
         let of = self.results.runs_wanted;
-        info!("round {} of {of}: {}", round + 1, system.name);
+        // On a terminal the bar says it.
+        if self.bar.is_hidden() {
+            info!("round {} of {of}: {}", round + 1, system.name);
+        }
         let log = self.dir.join("logs").join(format!("{}-{round}.log", file_name(&system.name)));
         let mut running = match system.start(log) {
             Ok(running) => running,
@@ -255,7 +258,9 @@ impl Benchmark {
         let loads = self.suite.loads.clone();
         for load in loads.iter().filter(|load| applies(load, &system)) {
             self.bar.set_message(format!("{}: {}", system.name, load.info.name));
+            let planned = self.bar.position() + (load.seconds() * 1e3) as u64;
             let run = self.run_under(&mut running, load);
+            self.bar.set_position(planned);
             let lost = running.check();
             self.note(run, load, &system, round)?;
             if let Err(err) = lost {
@@ -282,7 +287,7 @@ impl Benchmark {
             Ok(run) => run,
             Err(err) if err.is::<Interrupted>() => return Err(err),
             Err(err) => {
-                warn!("{} under {}: {err:#}", load.info.name, system.name);
+                self.warn(&format!("{} under {}: {err:#}", load.info.name, system.name));
                 Run {
                     failed: Some(format!("{err:#}")),
                     load: load.info.name.clone(),
@@ -307,9 +312,14 @@ impl Benchmark {
     }
 
     fn give_up(&mut self, nth: usize, err: &anyhow::Error) {
+        self.warn(&format!("{}: {err:#}; the others go on", self.systems[nth].name));
         let info: &mut SystemInfo = &mut self.results.systems[nth];
-        warn!("{}: {err:#}; the others go on", info.name);
         info.failed = Some(format!("{err:#}"));
+    }
+
+    /// Not into the bar.
+    fn warn(&self, text: &str) {
+        self.bar.suspend(|| warn!("{text}"));
     }
 
     fn wait(&self, seconds: f64) -> Result<()> {

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::env;
+use std::fs;
 use std::path::Path;
 
 use anyhow::{Context, Result, bail, ensure};
@@ -11,16 +12,19 @@ use super::metric::Metric;
 /// What was measured by the program itself.
 pub type Figures = BTreeMap<Metric, f64>;
 
+/// Reads the figures in what a program prints.
+type ReadFigures = fn(&str) -> Option<Figures>;
+
 /// A command whose figures are known.
 #[derive(Clone, Debug)]
 pub struct Program {
     pub command: Vec<String>,
-    read: fn(&str) -> Option<Figures>,
+    read: ReadFigures,
 }
 
 /// By name, how what they print is read, and about how long they take if their
 /// arguments do not say (s).
-type Known = (&'static str, fn(&str) -> Option<Figures>);
+type Known = (&'static str, ReadFigures);
 const KNOWN: [Known; 5] = [
     ("hackbench", hackbench),
     ("cyclictest", cyclictest),
@@ -67,12 +71,30 @@ impl Program {
             let at = self.command.iter().position(|word| flags.contains(&word.as_str()))?;
             self.command.get(at + 1).and_then(number)
         };
-        after(&["-D", "--timeout", "-t", "-r"]).unwrap_or(GUESS_S)
+        after(&["-D", "--timeout", "-r"]).unwrap_or(GUESS_S)
+    }
+
+    /// What rt-app has logged of each thread, where its file says: it prints nothing of it.
+    fn rt_app_logs(&self) -> Result<String> {
+        let file = self.command.last().map_or("", String::as_str);
+        let text = fs::read_to_string(file).with_context(|| format!("cannot read {file}"))?;
+        let spec: serde_json::Value =
+            serde_json::from_str(&text).with_context(|| format!("in {file}"))?;
+        let global = &spec["global"];
+        let Some(dir) = global["logdir"].as_str() else {
+            bail!("{file} has no \"logdir\" in \"global\": rt-app logs its times there");
+        };
+        let name = global["log_basename"].as_str().unwrap_or("rt-app");
+        let logs = glob::glob(&format!("{dir}/{name}-*.log"))?.flatten();
+        let texts: Vec<String> = logs.filter_map(|log| fs::read_to_string(log).ok()).collect();
+        Ok(texts.concat())
     }
 
     /// Its figures. Fails when it printed none.
     pub fn figures(&self, output: &str) -> Result<Figures> {
-        let figures = (self.read)(output);
+        let is_rt_app = Path::new(self.name()).ends_with("rt-app");
+        let logs = if is_rt_app { Some(self.rt_app_logs()?) } else { None };
+        let figures = (self.read)(logs.as_deref().unwrap_or(output));
         let last = output.lines().rfind(|line| !line.trim().is_empty()).unwrap_or("nothing");
         ensure!(figures.is_some(), "no figures in what {} printed: {last}", self.name());
         Ok(figures.unwrap_or_default())
@@ -132,14 +154,15 @@ fn schbench(output: &str) -> Option<Figures> {
     (!figures.is_empty()).then_some(figures)
 }
 
-/// Its log on standard output has a column of slack (us), of which what is negative is an
-/// overrun: "idx perf run period start end rel_st slack c_duration c_period wu_lat".
+/// Its logs have a column of slack (us), of which what is negative is an overrun:
+/// "#idx perf run period start end rel_st slack c_duration c_period wu_lat".
 fn rt_app(output: &str) -> Option<Figures> {
-    let heading = output.lines().position(|line| line.trim_start().starts_with("#idx"))?;
-    let names: Vec<&str> = output.lines().nth(heading)?.split_whitespace().collect();
+    let heading = output.lines().find(|line| line.trim_start().starts_with("#idx"))?;
+    let names: Vec<&str> = heading.split_whitespace().collect();
     let column = |name: &str| names.iter().position(|other| *other == name);
     let (slack, latency) = (column("slack")?, column("wu_lat")?);
-    let rows = output.lines().skip(heading + 1).filter_map(|line| {
+    let rows = output.lines().filter(|line| !line.trim_start().starts_with('#'));
+    let rows = rows.filter_map(|line| {
         let words: Vec<&str> = line.split_whitespace().collect();
         Some((words.get(slack)?.parse().ok()?, words.get(latency)?.parse().ok()?))
     });
@@ -177,10 +200,25 @@ mod tests {
             \t  99.9th: 1234       (1 samples)\n\t  min=1, max=4025\n";
         let figures = read("schbench -m 2", text);
         assert_eq!((figures[&Metric::WakeP99Us], figures[&Metric::WakeMaxUs]), (95.0, 4025.0));
-        let text = "#idx perf run period start end rel_st slack c_duration c_period wu_lat\n\
+    }
+
+    #[test]
+    fn what_rt_app_logs_is_found_where_its_file_says() {
+        let dir = env::temp_dir().join(format!("rt-app-{}", std::process::id()));
+        fs::create_dir_all(&dir).unwrap();
+        let file = dir.join("a.json");
+        let program = Program::parse(&format!("rt-app {}", file.display())).unwrap();
+        fs::write(&file, "{\"global\": {}}").unwrap();
+        assert!(program.figures("").unwrap_err().to_string().contains("has no \"logdir\""));
+        fs::write(&file, format!("{{\"global\": {{\"logdir\": {:?}}}}}", dir)).unwrap();
+        let log = "# Policy : SCHED_OTHER priority : 0\n\
+            #idx perf run period start end rel_st slack c_duration c_period wu_lat\n\
             0 1 9000 10000 1 2 3 950 9000 10000 61\n0 1 9000 10000 1 2 3 -20 9000 10000 80\n";
-        let figures = read("rt-app a.json", text);
+        fs::write(dir.join("rt-app-a-0.log"), log).unwrap();
+        fs::write(dir.join("rt-app-b-0.log"), log).unwrap();
+        let figures = program.figures("").unwrap();
         assert_eq!((figures[&Metric::OverrunsPct], figures[&Metric::WakeMaxUs]), (50.0, 80.0));
+        fs::remove_dir_all(dir).unwrap();
     }
 
     #[test]

@@ -6,6 +6,9 @@ use comfy_table::{CellAlignment, ContentArrangement};
 use super::cells::{self, Table};
 use super::results::Results;
 
+/// Narrower terminals have lines wrapped by themselves.
+const WIDTH_MIN: u16 = 60;
+
 /// All of a benchmark.
 pub fn all(results: &Results) -> String {
     let machine = &results.machine;
@@ -38,7 +41,10 @@ pub fn all(results: &Results) -> String {
 fn one(table: &Table) -> String {
     let mut cells = comfy_table::Table::new();
     cells.load_style(ASCII_MARKDOWN);
-    cells.set_content_arrangement(ContentArrangement::Dynamic);
+    // What is not shown on a terminal is not cut to one.
+    if cells.width().is_some_and(|width| width >= WIDTH_MIN) {
+        cells.set_content_arrangement(ContentArrangement::Dynamic);
+    }
     cells.set_header(&table.heading);
     for row in &table.rows {
         cells.add_row(row.iter().map(cells::Cell::line));
