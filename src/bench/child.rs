@@ -32,6 +32,8 @@ pub enum Word {
 pub struct LoadProcess {
     child: Child,
     words: Receiver<Word>,
+    /// Its number may be another's by now.
+    has_ended: bool,
 }
 
 impl LoadProcess {
@@ -62,7 +64,7 @@ impl LoadProcess {
         drop(command);
         let (say, words) = channel();
         thread::spawn(move || follow(output, &say));
-        Ok(LoadProcess { child, words })
+        Ok(LoadProcess { child, words, has_ended: false })
     }
 
     /// What it tells next; `None` if it tells nothing within `timeout`. Fails after its last
@@ -79,6 +81,7 @@ impl LoadProcess {
     pub fn finish(mut self) -> Result<f64> {
         let before = children_cpu_s();
         let status = self.child.wait()?;
+        self.has_ended = true;
         ensure!(status.success(), "it ended with {status}");
         Ok(children_cpu_s() - before)
     }
@@ -86,9 +89,10 @@ impl LoadProcess {
 
 impl Drop for LoadProcess {
     fn drop(&mut self) {
-        signal(&self.child, libc::SIGKILL);
-        // Gone already after finish().
-        let _ = self.child.wait();
+        if !self.has_ended {
+            signal(&self.child, libc::SIGKILL);
+            let _ = self.child.wait();
+        }
     }
 }
 

@@ -20,32 +20,13 @@ pub fn compare(before: &Results, after: &Results, tolerance_pct: f64) -> Compari
     for remark in differences(before, after) {
         let _ = writeln!(text, "{remark}");
     }
-    for load in &before.loads {
-        for system in &before.systems {
-            for metric in Metric::ALL {
-                let of = |results: &Results| {
-                    Summary::of(results.values(&load.name, &system.name, metric))
-                };
-                let (Some(was), Some(is)) = (of(before), of(after)) else { continue };
-                compared += usize::from(metric.better() != Better::Neither);
-                let Some(is_better) = metric.is_better(is.median, was.median) else { continue };
-                let apart_pct = (is.median / was.median - 1.0).abs() * 100.0;
-                if was.differs(&is, metric) == Difference::Noise || apart_pct <= tolerance_pct {
-                    continue;
-                }
-                let word = if is_better { "better" } else { "worse" };
-                *(if is_better { &mut better } else { &mut worse }) += 1;
-                let _ = writeln!(
-                    text,
-                    "{word:<7} {} under {}: {} {} -> {}",
-                    load.name,
-                    system.name,
-                    metric.title(),
-                    was.show(metric),
-                    is.show(metric)
-                );
-            }
-        }
+    for (what, metric, was, is) in in_common(before, after) {
+        compared += 1;
+        let Some(is_better) = judge(metric, &was, &is, tolerance_pct) else { continue };
+        let word = if is_better { "better" } else { "worse" };
+        *(if is_better { &mut better } else { &mut worse }) += 1;
+        let (title, was, is) = (metric.title(), was.show(metric), is.show(metric));
+        let _ = writeln!(text, "{word:<7} {what}: {title} {was} -> {is}");
     }
     let _ = writeln!(
         text,
@@ -56,6 +37,37 @@ pub fn compare(before: &Results, after: &Results, tolerance_pct: f64) -> Compari
         text += "nothing in common: compare benchmarks of one suite and one set of systems\n";
     }
     Comparison { text, worse: worse > 0 || compared == 0 }
+}
+
+/// A load under a system, and a figure of it before and after.
+type Pair = (String, Metric, Summary, Summary);
+
+/// The figures that both have and of which one way is better.
+fn in_common(before: &Results, after: &Results) -> Vec<Pair> {
+    let mut pairs = vec![];
+    for load in &before.loads {
+        for system in &before.systems {
+            let of = |results: &Results, metric| {
+                Summary::of(results.values(&load.name, &system.name, metric))
+            };
+            let judged = |metric: &Metric| metric.better() != Better::Neither;
+            for metric in Metric::ALL.into_iter().filter(judged) {
+                if let (Some(was), Some(is)) = (of(before, metric), of(after, metric)) {
+                    pairs.push((format!("{} under {}", load.name, system.name), metric, was, is));
+                }
+            }
+        }
+    }
+    pairs
+}
+
+/// Whether it has become better; `None` if it is as good as it was.
+fn judge(metric: Metric, was: &Summary, is: &Summary, tolerance_pct: f64) -> Option<bool> {
+    let apart_pct = (is.median / was.median - 1.0).abs() * 100.0;
+    if was.differs(is, metric) == Difference::Noise || apart_pct <= tolerance_pct {
+        return None;
+    }
+    metric.is_better(is.median, was.median)
 }
 
 /// Why the two may not be comparable, a sentence each.

@@ -16,6 +16,7 @@ use super::governor::{Governors, have_both_ends};
 use super::machine;
 use super::meter;
 use super::metric::Metric;
+use super::programs::is_installed;
 use super::results::{FORMAT, LoadInfo, Results, Run, SystemInfo};
 use super::run::{Interrupted, Runner};
 use super::suite::{Load, Suite, What};
@@ -26,6 +27,8 @@ use crate::host;
 
 /// In the directory of a benchmark.
 pub const RESULTS_FILE: &str = "results.json";
+/// What the schedulers printed.
+const LOGS_DIR: &str = "logs";
 /// A scheduler that has just been loaded is given so long to know who runs (s).
 const SETTLE_S: f64 = 1.0;
 /// The first load is run for so long before anything counts: files come into memory, and
@@ -76,12 +79,7 @@ impl Benchmark {
     fn new(args: &BenchArgs) -> Result<Self> {
         let machine = machine::describe()?;
         let suite = Suite::find(&args.suite, machine.cores)?;
-        let systems = args.against.iter().map(|text| System::parse(text));
-        let systems = systems.collect::<Result<Vec<System>>>()?;
-        for (nth, system) in systems.iter().enumerate() {
-            let twice = systems[..nth].iter().any(|other| other.name == system.name);
-            ensure!(!twice, "--against names '{}' twice", system.name);
-        }
+        let systems = systems_of(&args.against)?;
         if let Some(name) = host::loaded_scheduler() {
             bail!(
                 "a sched_ext scheduler is loaded, {name}: stop it first (Ctrl-C, or systemctl \
@@ -92,6 +90,8 @@ impl Benchmark {
         let started = jiff::Zoned::now();
         let date = started.strftime("powerpack-bench-%Y%m%d-%H%M%S").to_string();
         let dir = args.out.clone().unwrap_or_else(|| date.into());
+        let taken = dir.join(RESULTS_FILE).exists();
+        ensure!(!taken, "{} holds a {RESULTS_FILE} already: choose another --out", dir.display());
         let results = Results {
             format: FORMAT,
             version: env!("CARGO_PKG_VERSION").to_owned(),
@@ -107,15 +107,13 @@ impl Benchmark {
             runs: vec![],
             missing: meter::missing(switches.as_ref()),
         };
-        let logs = dir.join("logs");
-        fs::create_dir_all(&logs).with_context(|| format!("cannot create {}", logs.display()))?;
-        let stop = Arc::default();
-        let bar = ProgressBar::hidden();
-        let ends_us = BTreeMap::new();
+        let (stop, bar, ends_us) = (Arc::default(), ProgressBar::hidden(), BTreeMap::new());
         let mut benchmark =
             Benchmark { suite, systems, results, dir, stop, bar, switches, ends_us };
-        benchmark.save()?;
         benchmark.leave_out();
+        let logs = benchmark.dir.join(LOGS_DIR);
+        fs::create_dir_all(&logs).with_context(|| format!("cannot create {}", logs.display()))?;
+        benchmark.save()?;
         Ok(benchmark)
     }
 
@@ -131,7 +129,7 @@ impl Benchmark {
         }
         let missing = &mut self.results.missing;
         self.suite.loads.retain(|load| match &load.what {
-            What::Program(program) if !program.is_installed() => {
+            What::Program(program) if !is_installed(program.name()) => {
                 missing.push(format!("{}: not installed", program.name()));
                 false
             }
@@ -246,7 +244,7 @@ impl Benchmark {
         if self.bar.is_hidden() {
             info!("round {} of {of}: {}", round + 1, system.name);
         }
-        let log = self.dir.join("logs").join(format!("{}-{round}.log", file_name(&system.name)));
+        let log = self.dir.join(LOGS_DIR).join(format!("{}-{round}.log", file_name(&system.name)));
         let mut running = match system.start(log) {
             Ok(running) => running,
             Err(err) => {
@@ -333,6 +331,17 @@ impl Benchmark {
         self.bar.inc((seconds * 1e3) as u64);
         Ok(())
     }
+}
+
+/// Fails if one is unknown, or named twice.
+fn systems_of(names: &[String]) -> Result<Vec<System>> {
+    let systems: Vec<System> =
+        names.iter().map(|text| System::parse(text)).collect::<Result<_>>()?;
+    for (nth, system) in systems.iter().enumerate() {
+        let twice = systems[..nth].iter().any(|other| other.name == system.name);
+        ensure!(!twice, "--against names '{}' twice", system.name);
+    }
+    Ok(systems)
 }
 
 /// Only ours can be told to leave cores alone.

@@ -66,11 +66,10 @@ pub fn run(args: &BenchArgs) -> Result<ExitCode> {
 
 /// Measures, prints, and writes results.json and report.html.
 fn measure(args: &BenchArgs) -> Result<ExitCode> {
-    let results = course::run(args)?;
-    print!("{}", table::all(&results.results));
-    let report = write_report(&results.results, &results.dir)?;
-    println!("\n{}\n{}", results.dir.join(course::RESULTS_FILE).display(), report.display());
-    let interrupted = !results.results.complete && results.interrupted;
+    let course::Outcome { results, dir, interrupted } = course::run(args)?;
+    print!("{}", table::all(&results));
+    let report = write_report(&results, &dir)?;
+    println!("\n{}\n{}", dir.join(course::RESULTS_FILE).display(), report.display());
     Ok(if interrupted { ExitCode::from(EXIT_INTERRUPTED) } else { ExitCode::SUCCESS })
 }
 

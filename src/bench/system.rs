@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail, ensure};
 
+use super::programs::is_installed;
 use super::results::SystemInfo;
 use crate::control::{self, Request};
 use crate::host;
@@ -55,7 +56,7 @@ impl System {
             let command = shell_words::split(&name).with_context(|| format!("'{name}'"))?;
             let modes = Mode::ALL.map(Mode::name).join(", ");
             ensure!(
-                command.first().is_some_and(|program| program.contains("scx")),
+                command.first().is_some_and(|name| name.starts_with("scx_") || is_installed(name)),
                 "unknown system '{name}': choose {EEVDF}, {modes}, or the command of another \
                  sched_ext scheduler, as 'scx_lavd --powersave'"
             );
@@ -169,7 +170,9 @@ impl Drop for Running {
 
 impl Loaded {
     fn stop(mut self) -> Result<()> {
-        signal(&self.child, libc::SIGINT);
+        if self.child.try_wait()?.is_none() {
+            signal(&self.child, libc::SIGINT);
+        }
         if wait(&mut self.child, STOP_TIMEOUT)?.is_none() {
             // The kernel takes over when the last of it is gone.
             signal(&self.child, libc::SIGKILL);
@@ -223,7 +226,9 @@ mod tests {
         let own = command("packing:small@3").unwrap();
         assert!(own.ends_with(" --mode packing --pack small --max-cores 3"), "{own}");
         assert!(System::parse("spread").unwrap().is_ours);
-        for bad in ["lavd", "", "packing@x", "turbo", "scx_x '"] {
+        // Whether it is a scheduler is seen when it is started.
+        assert!(!System::parse("scx_none").unwrap().is_ours && System::parse("sh -c x").is_ok());
+        for bad in ["lavd", "", "packing@x", "turbo", "scx_x '", "/nonexistent/scx"] {
             assert!(System::parse(bad).is_err(), "{bad}");
         }
     }

@@ -103,9 +103,20 @@ grep -q '"complete": false' c/results.json || fail "an interrupted benchmark is 
 grep -q 'stopped before its end' c/report.html || fail "the report does not say so"
 ! pgrep -f 'bench load' || fail "a load goes on"
 
+echo "killed, it takes all that it has started with it"
+scx_powerpack bench --suite suite.toml --runs 9 --out k --against packing >k.txt 2>&1 &
+PID=$!
+until pgrep -f 'bench load' >/dev/null; do sleep 0.2; done
+sleep 1
+kill -KILL $PID
+wait $PID || true
+kernel_is_back
+! pgrep -f 'bench load' || fail "a load goes on"
+
 echo "what cannot be is told in a sentence"
 sed 's/seconds = 3/secnods = 3/' suite.toml >bad.toml
 refused 'in bad.toml: line 4: unknown field `secnods`' scx_powerpack bench --suite bad.toml
+refused 'a holds a results.json already' scx_powerpack bench --suite suite.toml --out a
 start --mode spread
 refused 'a sched_ext scheduler is loaded, powerpack: stop it first' scx_powerpack bench --out d
 stop

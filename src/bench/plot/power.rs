@@ -18,6 +18,9 @@ struct Point<'a> {
     rate: f64,
 }
 
+/// Loads that differ by less are dots without a name.
+const NAMED_FROM: f64 = 0.03;
+
 /// The picture; `None` if there is nothing to compare.
 pub fn power(results: &Results) -> Result<Option<String>> {
     let has_power = results.runs.iter().any(|run| run.figures.contains_key(&Metric::PowerW));
@@ -80,8 +83,10 @@ fn paint(area: &Area, results: &Results, points: &[Point], what: &str) -> Result
         if own.is_empty() {
             continue;
         }
-        // The first system's are all in one place.
-        let name = |point: &Point| if nth > 0 { point.load.to_owned() } else { String::new() };
+        // Near 1 there are many, and nothing to be said.
+        let is_apart =
+            |point: &Point| (point.cost - 1.0).abs().max((point.rate - 1.0).abs()) >= NAMED_FROM;
+        let name = |point: &Point| if is_apart(point) { point.load } else { "" }.to_owned();
         let dot = |point: &Point| {
             EmptyElement::at((point.cost, point.rate))
                 + Circle::new((0, 0), 6, colour(nth).filled())
