@@ -83,6 +83,13 @@ pub fn exact_timers() {
     unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, 1) };
 }
 
+/// Keeps the program in memory: a page that has to be read from a file would be measured as
+/// latency. Who may not lock that much has to live with it.
+pub fn lock_memory() {
+    // SAFETY: changes what is in memory, not what it holds.
+    unsafe { libc::mlockall(libc::MCL_CURRENT) };
+}
+
 /// Binds the calling thread to `cpus`. Fails when it may run on none of them.
 pub fn pin(cpus: &[usize]) -> Result<()> {
     // SAFETY: cpu_set_t is plain bits; CPU_SET checks its range.

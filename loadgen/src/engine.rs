@@ -164,6 +164,7 @@ pub fn run(kinds: &[Kind], course: Course) -> Result<Report> {
 
 /// The same; `tell` is called as the measurement begins and ends.
 pub fn run_told(kinds: &[Kind], course: Course, tell: impl Fn(Moment)) -> Result<Report> {
+    clock::lock_memory();
     let unknown = course.additions_per_s == 0 && kinds.iter().any(|kind| kind.fixed_work);
     let additions_per_s = if unknown { clock::additions_per_s() } else { course.additions_per_s };
     let start = clock::now_ns() + START_DELAY_NS;
