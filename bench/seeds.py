@@ -176,10 +176,10 @@ def main():
         "[measuring.md](measuring.md); the simulator makes the same tables with energy, on the\n"
         "machines of the mails, in [simulator-tables.md](simulator-tables.md).\n"
     )
-    where = f"{machine['kernel']}, {machine['cpus']} CPUs, {results['runs_wanted']} round(s)"
+    where = f"{machine['kernel']}, {machine['cpus']} CPUs, rounds: {results['runs_wanted']}"
     if virtual:
         where += (
-            ". A virtual machine in virtual time: its CPUs share one stream of\n"
+            ".\nA virtual machine in virtual time: its CPUs share one stream of\n"
             "instructions, so throughput shows what the scheduler itself costs, and not what\n"
             "parallel work gains or loses; nor is power measured there"
         )
@@ -189,8 +189,11 @@ def main():
         part(measured)
     for what in results["missing"]:
         print(f"- Not measured: {what}.")
-    most = max(run["figures"].get("measuring_pct", 0) for run in results["runs"])
-    print(f"- Measuring took {most:.2f} % of a load's CPU time at most.")
+    costs = collections.defaultdict(float)
+    for run in results["runs"]:
+        costs[run["load"]] = max(costs[run["load"]], run["figures"].get("measuring_pct", 0))
+    dear = [f"{load} {cost:.1f}" for load, cost in sorted(costs.items()) if cost >= 1]
+    print(f"- Measuring took less than 1 % of a load's CPU time, but for {', '.join(dear)} %.")
 
 
 if __name__ == "__main__":

@@ -4,7 +4,7 @@
 use serde::Serialize;
 
 use super::metric::Metric;
-use super::results::{LoadInfo, Results};
+use super::results::{LoadInfo, Results, Run};
 use super::summary::{Difference, Summary};
 
 /// What stands where nothing was measured.
@@ -198,9 +198,10 @@ pub fn remarks(results: &Results) -> Vec<String> {
         }
     }
     remarks.extend(results.missing.iter().map(|what| format!("Not measured: {what}.")));
-    let costs = results.runs.iter().filter_map(|run| run.figures.get(&Metric::MeasuringPct));
-    if let Some(most) = costs.copied().reduce(f64::max) {
-        remarks.push(format!("Measuring took {most:.2} % of a load's CPU time at most."));
+    let cost = |run: &Run| Some((*run.figures.get(&Metric::MeasuringPct)?, run.load.clone()));
+    let costs = results.runs.iter().filter_map(cost);
+    if let Some((most, load)) = costs.max_by(|a, b| a.0.total_cmp(&b.0)) {
+        remarks.push(format!("Measuring took {most:.2} % of a load's CPU time at most: {load}."));
     }
     remarks
 }
@@ -208,7 +209,7 @@ pub fn remarks(results: &Results) -> Vec<String> {
 #[cfg(test)]
 pub mod tests {
     use super::*;
-    use crate::bench::results::{FORMAT, Machine, Run, SystemInfo};
+    use crate::bench::results::{FORMAT, Machine, SystemInfo};
 
     /// A small benchmark: the system `packing` has `value` where `eevdf` has 100.
     pub fn benchmark(value: f64) -> Results {
