@@ -48,15 +48,21 @@ impl Cell {
     }
 }
 
-/// What `system` showed of a load, beside what the first system did.
-fn cell(results: &Results, load: &str, system: &str, metric: Metric) -> Cell {
-    let Some(summary) = Summary::of(results.values(load, system, metric)) else {
+/// What `system` showed of something, beside what the first system did; `values` are a
+/// system's.
+fn cell(
+    results: &Results,
+    system: &str,
+    metric: Metric,
+    values: impl Fn(&str) -> Vec<f64>,
+) -> Cell {
+    let Some(summary) = Summary::of(values(system)) else {
         return Cell::of(NOTHING);
     };
     let (text, range) = summary.parts(metric);
     let cell = Cell { text, range, ..Cell::default() };
     let first = &results.systems[0].name;
-    let base = Summary::of(results.values(load, first, metric)).filter(|_| first != system);
+    let base = Summary::of(values(first)).filter(|_| first != system);
     let Some(base) = base else { return cell };
     let change = change(base.median, summary.median);
     match summary.differs(&base, metric) {
@@ -119,21 +125,58 @@ fn systems<'a>(results: &'a Results, loads: &[&LoadInfo]) -> Vec<&'a str> {
 /// A row for each figure, a column for each system.
 fn of_load(results: &Results, load: &LoadInfo) -> Table {
     let systems = systems(results, &[load]);
-    let row = |metric: Metric| -> Option<Vec<Cell>> {
-        let cells = systems.iter().map(|system| cell(results, &load.name, system, metric));
-        let cells: Vec<Cell> = cells.collect();
-        let any = cells.iter().any(|cell| cell.text != NOTHING);
-        any.then(|| [Cell::of(metric.title())].into_iter().chain(cells).collect())
+    let row = |metric: Metric| {
+        let values = |system: &str| results.values(&load.name, system, metric);
+        row(results, &systems, vec![Cell::of(metric.title())], metric, values)
     };
+    let rows = Metric::ALL.into_iter().filter_map(row);
     let heading = [""].iter().chain(&systems).map(|&name| name.to_owned()).collect();
     Table {
         title: load.name.clone(),
         about: load.about.clone(),
         names: 1,
         heading,
-        rows: Metric::ALL.into_iter().filter_map(row).collect(),
+        rows: task_rows(results, load, &systems).into_iter().chain(rows).collect(),
         notes: notes(results, &[load]),
     }
+}
+
+/// The names, then a cell for each system; `None` if none of them has a figure.
+fn row(
+    results: &Results,
+    systems: &[&str],
+    names: Vec<Cell>,
+    metric: Metric,
+    values: impl Fn(&str) -> Vec<f64>,
+) -> Option<Vec<Cell>> {
+    let cells: Vec<Cell> =
+        systems.iter().map(|system| cell(results, system, metric, &values)).collect();
+    let any = cells.iter().any(|cell| cell.text != NOTHING);
+    any.then(|| names.into_iter().chain(cells).collect())
+}
+
+/// The responses of each kind of task, where there are several: a page is not a sound.
+fn task_rows(results: &Results, load: &LoadInfo, systems: &[&str]) -> Vec<Vec<Cell>> {
+    let metric = Metric::ResponseP50Us;
+    let mut names: Vec<&str> = vec![];
+    for run in results.runs.iter().filter(|run| run.load == load.name) {
+        let timed = run.tasks.iter().filter(|task| task.records_per_s.is_none());
+        names.extend(timed.map(|task| task.task.as_str()));
+    }
+    names.sort_unstable();
+    names.dedup();
+    if names.len() < 2 {
+        return vec![];
+    }
+    let of_task = |name: &&str| {
+        let title = vec![Cell::of(format!("{name}: {}", metric.title()))];
+        let values = |system: &str| {
+            let tasks = results.of(&load.name, system).flat_map(|run| &run.tasks);
+            tasks.filter(|task| task.task == *name).map(|task| task.response_p50_us).collect()
+        };
+        row(results, systems, title, metric, values)
+    };
+    names.iter().filter_map(of_task).collect()
 }
 
 /// A row for each load and figure of it, a column for each system.
@@ -144,12 +187,9 @@ fn of_group(results: &Results, group: &str) -> Table {
     let mut rows = vec![];
     for load in &loads {
         for &metric in &load.figures {
-            let cells = systems.iter().map(|system| cell(results, &load.name, system, metric));
-            let cells: Vec<Cell> = cells.collect();
-            if cells.iter().any(|cell| cell.text != NOTHING) {
-                let names = [Cell::of(&load.name), Cell::of(metric.title())];
-                rows.push(names.into_iter().chain(cells).collect());
-            }
+            let names = vec![Cell::of(&load.name), Cell::of(metric.title())];
+            let values = |system: &str| results.values(&load.name, system, metric);
+            rows.extend(row(results, &systems, names, metric, values));
         }
     }
     let heading = ["", ""].iter().chain(&systems).map(|&name| name.to_owned()).collect();
@@ -209,7 +249,7 @@ pub fn remarks(results: &Results) -> Vec<String> {
 #[cfg(test)]
 pub mod tests {
     use super::*;
-    use crate::bench::results::{FORMAT, Machine, SystemInfo};
+    use crate::bench::results::{FORMAT, Machine, SystemInfo, TaskFigures};
 
     /// A small benchmark: the system `packing` has `value` where `eevdf` has 100.
     pub fn benchmark(value: f64) -> Results {
@@ -268,6 +308,22 @@ pub mod tests {
         let remarks = remarks(&results);
         assert!(remarks.iter().any(|remark| remark.contains("stopped before its end")));
         assert!(remarks.iter().any(|remark| remark == "Not measured: power: none."));
+    }
+
+    #[test]
+    fn kinds_of_tasks_have_rows_of_their_own() {
+        let mut results = benchmark(100.0);
+        for (nth, run) in results.runs.iter_mut().enumerate() {
+            let task = |name: &str, us| TaskFigures {
+                task: name.into(),
+                response_p50_us: us,
+                ..TaskFigures::default()
+            };
+            run.tasks = vec![task("page", 7e5 + nth as f64), task("sound", 300.0)];
+        }
+        let table = &tables(&results)[0];
+        assert_eq!(table.rows[0][0].text, "page: response, median, us");
+        assert_eq!(table.rows[1][1].text, "300");
     }
 
     #[test]

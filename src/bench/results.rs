@@ -108,7 +108,7 @@ pub struct Run {
 }
 
 /// A kind of task in a run.
-#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
 pub struct TaskFigures {
     pub task: String,
     pub activations: usize,
