@@ -29,6 +29,19 @@ pub struct Kind {
     pub work: Work,
 }
 
+impl Kind {
+    /// Whether it does as much as it can, so that how much is what counts. Of CPU time a hog
+    /// has as much as there is.
+    fn is_eager(&self) -> bool {
+        match self.work {
+            Work::Periodic { .. } | Work::Pipeline { .. } => false,
+            Work::ForkJoin { period_ns, .. } => period_ns == 0,
+            Work::Client { .. } | Work::Exchange { .. } => true,
+            Work::Hog => self.fixed_work,
+        }
+    }
+}
+
 /// What a task does; lengths are CPU time.
 #[derive(Clone, Debug)]
 pub enum Work {
@@ -70,15 +83,6 @@ impl Work {
             | Work::Exchange { run_ns, .. } => *run_ns,
             Work::Pipeline { runs_ns, .. } => runs_ns.iter().sum(),
             Work::ForkJoin { .. } | Work::Hog => 0,
-        }
-    }
-
-    /// Whether it does as much as it can, so that how much is what counts.
-    fn is_eager(&self) -> bool {
-        match self {
-            Work::Periodic { .. } | Work::Pipeline { .. } => false,
-            Work::ForkJoin { period_ns, .. } => *period_ns == 0,
-            Work::Client { .. } | Work::Exchange { .. } | Work::Hog => true,
         }
     }
 }
@@ -195,7 +199,7 @@ pub fn run_told(kinds: &[Kind], course: Course, tell: impl Fn(Moment)) -> Result
             name: kind.name.clone(),
             threads: nr,
             run_ns: kind.work.run_ns(),
-            eager: kind.work.is_eager() && (kind.fixed_work || !matches!(kind.work, Work::Hog)),
+            eager: kind.is_eager(),
             record,
         });
     }

@@ -2,17 +2,7 @@
 
 use std::process::Command;
 
-/// CPU time of all ended children (s), user and system.
-fn children_cpu_s() -> f64 {
-    // SAFETY: plain numbers, and a valid pointer to them.
-    let usage = unsafe {
-        let mut usage: libc::rusage = std::mem::zeroed();
-        assert_eq!(libc::getrusage(libc::RUSAGE_CHILDREN, &raw mut usage), 0);
-        usage
-    };
-    let seconds = |time: libc::timeval| time.tv_sec as f64 + time.tv_usec as f64 / 1e6;
-    seconds(usage.ru_utime) + seconds(usage.ru_stime)
-}
+use powerpack_load::clock::children_cpu_s;
 
 /// CPU time, not wall time: it holds on a machine that is busy otherwise, where
 /// activations are skipped but none is cut short.

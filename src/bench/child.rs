@@ -8,6 +8,7 @@ use std::thread;
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail, ensure};
+use powerpack_load::clock;
 use powerpack_load::record::Report;
 
 use super::programs::Program;
@@ -79,11 +80,11 @@ impl LoadProcess {
 
     /// Waits for its end; the CPU time of all its processes (s). Fails if it did.
     pub fn finish(mut self) -> Result<f64> {
-        let before = children_cpu_s();
+        let before = clock::children_cpu_s();
         let status = self.child.wait()?;
         self.has_ended = true;
         ensure!(status.success(), "it ended with {status}");
-        Ok(children_cpu_s() - before)
+        Ok(clock::children_cpu_s() - before)
     }
 }
 
@@ -123,18 +124,6 @@ fn follow_program(mut output: PipeReader, say: &Sender<Word>) {
     let _ = output.read_to_end(&mut bytes);
     let _ = say.send(Word::Over);
     let _ = say.send(Word::Output(String::from_utf8_lossy(&bytes).into_owned()));
-}
-
-/// CPU time of all children that have ended (s).
-fn children_cpu_s() -> f64 {
-    // SAFETY: plain numbers, and a valid pointer to them; cannot fail for these arguments.
-    let usage = unsafe {
-        let mut usage: libc::rusage = std::mem::zeroed();
-        libc::getrusage(libc::RUSAGE_CHILDREN, &raw mut usage);
-        usage
-    };
-    let seconds = |time: libc::timeval| time.tv_sec as f64 + time.tv_usec as f64 / 1e6;
-    seconds(usage.ru_utime) + seconds(usage.ru_stime)
 }
 
 #[cfg(test)]

@@ -344,9 +344,9 @@ fn systems_of(names: &[String]) -> Result<Vec<System>> {
     Ok(systems)
 }
 
-/// Only ours can be told to leave cores alone.
+/// Not everybody can be told to leave cores alone.
 fn applies(load: &Load, system: &System) -> bool {
-    load.info.max_cores.is_none() || system.is_ours
+    load.info.max_cores.is_none() || system.takes_ceilings
 }
 
 /// The mean response of all its tasks (us).

@@ -32,8 +32,8 @@ pub struct System {
     pub name: String,
     /// Empty: the kernel's own.
     command: Vec<String>,
-    /// It is one of our modes.
-    pub is_ours: bool,
+    /// It can be told how many cores to use: ours, if it was not told by its name.
+    pub takes_ceilings: bool,
 }
 
 impl System {
@@ -42,7 +42,7 @@ impl System {
     pub fn parse(text: &str) -> Result<Self> {
         let name = text.trim().to_owned();
         if name == EEVDF {
-            return Ok(System { name, command: vec![], is_ours: false });
+            return Ok(System { name, command: vec![], takes_ceilings: false });
         }
         let (rest, cores) = match name.split_once('@') {
             Some((rest, cores)) => (rest, Some(cores)),
@@ -57,10 +57,10 @@ impl System {
             let modes = Mode::ALL.map(Mode::name).join(", ");
             ensure!(
                 command.first().is_some_and(|name| name.starts_with("scx_") || is_installed(name)),
-                "unknown system '{name}': choose {EEVDF}, {modes}, or the command of another \
+                "unknown system '{name}': choose {EEVDF}, {modes}, auto, or the command of another \
                  sched_ext scheduler, as 'scx_lavd --powersave'"
             );
-            return Ok(System { name, command, is_ours: false });
+            return Ok(System { name, command, takes_ceilings: false });
         }
         let own = env::current_exe().context("cannot find this program")?;
         let mut command = vec![own.to_string_lossy().into_owned(), "--mode".into(), mode.into()];
@@ -71,7 +71,8 @@ impl System {
             cores.parse::<MaxCores>()?;
             command.extend(["--max-cores", cores].map(str::to_owned));
         }
-        Ok(System { name, command, is_ours: true })
+        let takes_ceilings = cores.is_none();
+        Ok(System { name, command, takes_ceilings })
     }
 
     /// As it is written down.
@@ -147,7 +148,7 @@ impl Running {
         Ok(())
     }
 
-    /// Limits ours to so many cores; `None`: to what it was started with.
+    /// Limits what takes ceilings to so many cores; `None`: not any more.
     pub fn set_max_cores(&self, cores: Option<usize>) -> Result<()> {
         let max_cores = Some(cores.map_or(MaxCores::All, MaxCores::Cores));
         let policy = PolicyArgs { max_cores, ..PolicyArgs::default() };
@@ -225,9 +226,11 @@ mod tests {
         assert_eq!(command("scx_lavd --powersave").unwrap(), "scx_lavd --powersave");
         let own = command("packing:small@3").unwrap();
         assert!(own.ends_with(" --mode packing --pack small --max-cores 3"), "{own}");
-        assert!(System::parse("spread").unwrap().is_ours);
+        assert!(System::parse("spread").unwrap().takes_ceilings);
+        // It would be without its own afterwards.
+        assert!(!System::parse("packing@3").unwrap().takes_ceilings);
         // Whether it is a scheduler is seen when it is started.
-        assert!(!System::parse("scx_none").unwrap().is_ours && System::parse("sh -c x").is_ok());
+        assert!(System::parse("scx_none").is_ok() && System::parse("sh -c x").is_ok());
         for bad in ["lavd", "", "packing@x", "turbo", "scx_x '", "/nonexistent/scx"] {
             assert!(System::parse(bad).is_err(), "{bad}");
         }
@@ -237,7 +240,7 @@ mod tests {
     fn who_does_not_start_has_its_last_words_told() {
         let log = env::temp_dir().join(format!("scx-words-{}", std::process::id()));
         let words = ["sh", "-c", "echo first; echo no such thing; exit 1"].map(str::to_owned);
-        let system = System { name: "x".into(), command: words.to_vec(), is_ours: false };
+        let system = System { name: "x".into(), command: words.to_vec(), takes_ceilings: false };
         let err = system.start(log.clone()).err().unwrap().to_string();
         assert!(err.starts_with("it did not start: no such thing"), "{err}");
         fs::remove_file(log).unwrap();
