@@ -29,7 +29,7 @@ pub struct Evidence {
     pub profile: PowerProfile,
     /// `None`: nothing tells; a desktop or a server.
     pub on_battery: Option<bool>,
-    /// Utilization of all CPUs over their capacity (%).
+    /// Capacity in use since the last look, of that of all CPUs (%).
     pub load_pct: f64,
     /// Share of time in which somebody waited for a CPU, over 10 s (%).
     pub pressure_pct: f64,

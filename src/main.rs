@@ -10,6 +10,7 @@ mod config;
 mod control;
 mod efficiency;
 mod host;
+mod load;
 mod mode;
 mod policy;
 #[cfg(test)]

@@ -12,9 +12,10 @@ use crate::cli::Cli;
 use crate::config::Config;
 use crate::control::{Reply, Request};
 use crate::host;
+use crate::load::LoadMeter;
 use crate::policy::{Choice, Mode, Policy, PolicyArgs};
-use crate::scheduler::{Scheduler, Snapshot};
-use crate::stats::{Counters, StatusClock, Told, util_now};
+use crate::scheduler::Scheduler;
+use crate::stats::{Counters, StatusClock, Told};
 use crate::topology::Ranks;
 use crate::workloads::{self, Table, Treatment};
 
@@ -72,6 +73,7 @@ pub struct Session<'a> {
     clock: StatusClock,
     wish: &'a mut Wish,
     chooser: Chooser,
+    load: LoadMeter,
     /// Why `auto` chose the mode.
     reason: Option<String>,
     timer: Receiver<std::time::Instant>,
@@ -98,6 +100,7 @@ impl<'a> Session<'a> {
             clock,
             wish,
             chooser: Chooser::default(),
+            load: LoadMeter::default(),
             reason: None,
             timer: never(),
             cgroups: 0,
@@ -141,7 +144,7 @@ impl<'a> Session<'a> {
     /// Has `auto` choose; what cannot be done is said and tried again.
     fn choose(&mut self) {
         let load_pct = match self.scheduler.snapshot(&self.ranks) {
-            Ok(now) => load_pct(&now),
+            Ok(now) => self.load.pct(&now),
             Err(err) => return warn!("cannot tell the load: {err:#}"),
         };
         let (mode, reason) = self.chooser.choose(&Evidence::gather(load_pct));
@@ -266,12 +269,4 @@ impl<'a> Session<'a> {
             }
         }
     }
-}
-
-/// Utilization of the online CPUs over their capacity (%).
-fn load_pct(now: &Snapshot) -> f64 {
-    let online = || now.cpus.iter().filter(|cpu| cpu.online != 0);
-    let capacity: u64 = online().map(|cpu| u64::from(cpu.capacity)).sum();
-    let util: f64 = online().map(|cpu| util_now(cpu, now.now_ns)).sum();
-    if capacity == 0 { 0.0 } else { util / capacity as f64 * 100.0 }
 }

@@ -210,7 +210,7 @@ fn share_pct(part: u64, whole: u64) -> f64 {
 }
 
 /// Time not idle until `now_ns`, with what is running: a task of ours, or a real-time one.
-fn busy_ns(cpu: &intf::pp_cpu, now_ns: u64) -> u64 {
+pub fn busy_ns(cpu: &intf::pp_cpu, now_ns: u64) -> u64 {
     let since = [cpu.running_since_ns, cpu.other_since_ns].into_iter().find(|&since| since > 0);
     cpu.busy_ns + since.map_or(0, |since| now_ns.saturating_sub(since))
 }

@@ -1,6 +1,7 @@
 //! Time: the wall's, a thread's own, and sleeping on the former.
 
 use std::io;
+use std::time::Duration;
 
 use anyhow::{Result, bail};
 
@@ -54,6 +55,12 @@ pub fn sleep_until(when_ns: u64) {
         )
     } == libc::EINTR
     {}
+}
+
+/// Pauses the calling thread, so that the kernel counts what it has run: /proc/schedstat is
+/// told when a task stops, and whoever joins a thread may be on before it has.
+pub fn end_run() {
+    std::thread::sleep(Duration::from_millis(1));
 }
 
 /// Runs until the calling thread has used `cpu_ns` more of CPU time.

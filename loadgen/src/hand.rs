@@ -55,6 +55,7 @@ impl Hand {
             }
             clock::exact_timers();
             work(&mut self);
+            clock::end_run();
             self.record.cpu_ns = clock::thread_cpu_ns();
             Ok(self.record)
         })

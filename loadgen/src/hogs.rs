@@ -60,6 +60,7 @@ fn hog(end: u64, nice: Option<i32>, pin: Option<usize>) -> Result<(u64, u64)> {
         clock::work(PIECE);
         work += 1;
     }
+    clock::end_run();
     Ok((work, clock::thread_cpu_ns() - begin))
 }
 

@@ -1,0 +1,71 @@
+//! How loaded the machine is, as `auto` wants to know it.
+
+use crate::scheduler::Snapshot;
+use crate::stats::{busy_ns, util_now};
+
+/// Measures from look to look. Utilization alone tells of the last tens of milliseconds:
+/// what runs just then, be it whoever asks for the mode, would stand for all the time.
+#[derive(Default)]
+pub struct LoadMeter {
+    /// When it was looked last (ns), and how long each CPU had been busy by then (ns).
+    last: Option<(u64, Vec<u64>)>,
+}
+
+impl LoadMeter {
+    /// Capacity in use since the last look, of that of the online CPUs (%). The first time
+    /// there is only their utilization to go by.
+    pub fn pct(&mut self, now: &Snapshot) -> f64 {
+        let busy: Vec<u64> = now.cpus.iter().map(|cpu| busy_ns(cpu, now.now_ns)).collect();
+        let last = self.last.replace((now.now_ns, busy.clone()));
+        let online = || now.cpus.iter().enumerate().filter(|(_, cpu)| cpu.online != 0);
+        let capacity: f64 = online().map(|(_, cpu)| f64::from(cpu.capacity)).sum();
+        let used: f64 = match last {
+            Some((then_ns, was)) if then_ns < now.now_ns => online()
+                .map(|(nr, cpu)| {
+                    let ran = busy[nr].saturating_sub(was.get(nr).copied().unwrap_or(0));
+                    f64::from(cpu.capacity) * ran as f64 / (now.now_ns - then_ns) as f64
+                })
+                .sum(),
+            _ => online().map(|(_, cpu)| util_now(cpu, now.now_ns)).sum(),
+        };
+        if capacity == 0.0 { 0.0 } else { used / capacity * 100.0 }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::bpf::intf;
+
+    /// Two CPUs, the second half as fast, that have been busy for so long.
+    fn snapshot(now_ns: u64, busy_ns: [u64; 2]) -> Snapshot {
+        let cpu = |nr: usize| {
+            // SAFETY: plain numbers.
+            let mut cpu: intf::pp_cpu = unsafe { std::mem::zeroed() };
+            (cpu.online, cpu.capacity, cpu.busy_ns) = (1, [1024, 512][nr], busy_ns[nr]);
+            (cpu.util_fp, cpu.updated_ns) = (300 << 20, now_ns);
+            cpu
+        };
+        // SAFETY: plain numbers.
+        let active = unsafe { std::mem::zeroed() };
+        Snapshot { now_ns, active, active_ranks: vec![], cpus: vec![cpu(0), cpu(1)] }
+    }
+
+    #[test]
+    fn it_is_the_mean_since_the_last_look() {
+        let mut meter = LoadMeter::default();
+        assert_eq!(meter.pct(&snapshot(1000, [500, 0])).round(), 39.0, "utilization: 600 of 1536");
+        assert_eq!(meter.pct(&snapshot(2000, [600, 100])), 10.0);
+        assert_eq!(meter.pct(&snapshot(3000, [1600, 100])).round(), 67.0);
+        assert_eq!(meter.pct(&snapshot(4000, [1600, 100])), 0.0);
+    }
+
+    #[test]
+    fn a_cpu_that_is_offline_has_no_part_in_it() {
+        let mut meter = LoadMeter::default();
+        meter.pct(&snapshot(1000, [0, 0]));
+        let mut now = snapshot(2000, [500, 700]);
+        now.cpus[1].online = 0;
+        assert_eq!(meter.pct(&now), 50.0);
+    }
+}
