@@ -16,7 +16,8 @@ use crate::control::{Call, Server};
 use crate::host;
 use crate::scheduler::Scheduler;
 use crate::session::{End, Session, Wish};
-use crate::stats::{self, StatusClock};
+use crate::stats;
+use crate::status::StatusClock;
 use crate::topology::Ranks;
 
 /// Loads the scheduler and serves until it is told to stop.

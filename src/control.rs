@@ -1,62 +1,32 @@
-//! The control socket, for root only: one JSON request and one JSON reply a
-//! connection, a line each. scx_stats beside it only reads.
+//! The control socket's server. Root may ask everything, others may look. What a client does
+//! wrong is answered, and is nobody else's affair.
 
 use std::fs::{self, DirBuilder, Permissions};
-use std::io::{BufRead, BufReader, ErrorKind, Read, Write};
+use std::io::{ErrorKind, Read, Write};
+use std::os::fd::AsRawFd;
 use std::os::unix::fs::{DirBuilderExt, FileTypeExt, PermissionsExt};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result, anyhow, bail};
+use anyhow::{Context, Result, anyhow, bail, ensure};
 use crossbeam::channel::{Sender, bounded};
 use log::debug;
-use serde::{Deserialize, Serialize};
 
-use crate::host;
-use crate::policy::{Choice, PolicyArgs};
-use crate::stats::Status;
+use crate::protocol::{Reply, Request, SOCKET, TIMEOUT};
 
-/// Below it only root may look.
-const SOCKET_DIR: &str = "/run/scx_powerpack";
-const SOCKET_NAME: &str = "control.sock";
-/// The longest request that is read; real ones have some ten bytes.
-const REQUEST_MAX_BYTES: u64 = 4096;
-/// How long either side waits for the other.
-const TIMEOUT: Duration = Duration::from_secs(5);
-
-/// What a client asks.
-#[derive(Clone, Debug, Serialize, Deserialize, PartialEq, Eq)]
-#[serde(rename_all = "snake_case", deny_unknown_fields)]
-pub enum Request {
-    /// Switch the mode, its knobs, or both; what is left out stays.
-    SetPolicy {
-        #[serde(default)]
-        mode: Option<Choice>,
-        #[serde(default)]
-        policy: PolicyArgs,
-    },
-    /// Read the configuration file again.
-    Reload,
-    /// Tell everything.
-    Status,
-}
-
-/// What it is told.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Reply {
-    /// The mode in force, why the agent chose it if it did, and how long the switch to it
-    /// took (us).
-    Mode {
-        mode: String,
-        reason: Option<String>,
-        took_us: f64,
-    },
-    Status(Box<Status>),
-    Error(String),
-}
+/// The longest request that is read; real ones have some tens of bytes.
+const REQUEST_MAX_BYTES: usize = 4096;
+/// So many clients at a time, root or half as many others: each has a thread, for at most
+/// two timeouts.
+const CLIENTS_MAX: usize = 16;
+/// Requests a second of root's: a script that switches as fast as it can is not in need of
+/// more, and the agent has time left.
+const ROOT_PER_S: f64 = 200.0;
+/// And of all others together: some who look every second.
+const OTHERS_PER_S: f64 = 20.0;
 
 /// A request on its way to the agent, with where the reply goes.
 pub type Call = (Request, Sender<Reply>);
@@ -70,17 +40,12 @@ impl Server {
     /// Listens, and hands each request to `calls`.
     /// Fails when something other than a dead socket of ours is in the way.
     pub fn start(calls: Sender<Call>) -> Result<Self> {
-        let path = Path::new(SOCKET_DIR).join(SOCKET_NAME);
+        let path = PathBuf::from(SOCKET);
         let listener = listen(&path)?;
+        let desk = Arc::new(Desk::new(calls));
         thread::Builder::new()
             .name("control".into())
-            .spawn(move || {
-                for stream in listener.incoming().flatten() {
-                    if let Err(err) = serve(stream, &calls) {
-                        debug!("control socket: {err:#}");
-                    }
-                }
-            })
+            .spawn(move || listener.incoming().flatten().for_each(|stream| receive(&desk, stream)))
             .context("cannot start a thread for the control socket")?;
         Ok(Server { path })
     }
@@ -92,10 +57,17 @@ impl Drop for Server {
     }
 }
 
+/// The process that listens on the control socket, if one does.
+pub fn holder() -> Option<i32> {
+    let stream = UnixStream::connect(SOCKET).ok()?;
+    peer(&stream).ok().map(|peer| peer.pid)
+}
+
 fn listen(path: &Path) -> Result<UnixListener> {
-    match DirBuilder::new().mode(0o700).create(SOCKET_DIR) {
+    let dir = path.parent().context("no directory")?;
+    match DirBuilder::new().mode(0o755).create(dir) {
         Err(err) if err.kind() != ErrorKind::AlreadyExists => {
-            bail!("cannot create {SOCKET_DIR}: {err}");
+            bail!("cannot create {}: {err}", dir.display());
         }
         _ => {}
     }
@@ -103,89 +75,157 @@ fn listen(path: &Path) -> Result<UnixListener> {
         if !meta.file_type().is_socket() {
             bail!("{} is in the way and is no socket: remove it", path.display());
         }
-        if UnixStream::connect(path).is_ok() {
-            bail!("another scx_powerpack listens on {}: stop it first", path.display());
+        if let Some(pid) = holder() {
+            bail!("another scx_powerpack runs, process {pid}: stop it first");
         }
         fs::remove_file(path).with_context(|| format!("cannot remove {}", path.display()))?;
     }
     let listener =
         UnixListener::bind(path).with_context(|| format!("cannot listen on {}", path.display()))?;
-    fs::set_permissions(path, Permissions::from_mode(0o600))?;
+    // Anyone may connect; who asks is looked at.
+    fs::set_permissions(path, Permissions::from_mode(0o666))?;
     Ok(listener)
 }
 
-fn serve(mut stream: UnixStream, calls: &Sender<Call>) -> Result<()> {
-    stream.set_read_timeout(Some(TIMEOUT))?;
-    stream.set_write_timeout(Some(TIMEOUT))?;
-    let mut line = String::new();
-    BufReader::new((&stream).take(REQUEST_MAX_BYTES)).read_line(&mut line)?;
-    let reply = match serde_json::from_str(&line) {
-        Ok(request) => ask_agent(request, calls)?,
-        Err(err) => Reply::Error(format!("not a request: {err}")),
+/// Who is at the other end.
+fn peer(stream: &UnixStream) -> Result<libc::ucred> {
+    let mut peer = libc::ucred { pid: 0, uid: u32::MAX, gid: u32::MAX };
+    let mut size = size_of_val(&peer) as libc::socklen_t;
+    // SAFETY: a valid descriptor, and a buffer of that size.
+    let status = unsafe {
+        libc::getsockopt(
+            stream.as_raw_fd(),
+            libc::SOL_SOCKET,
+            libc::SO_PEERCRED,
+            (&raw mut peer).cast(),
+            &raw mut size,
+        )
     };
-    let mut text = serde_json::to_vec(&reply)?;
+    ensure!(status == 0, "cannot tell who asks: {}", std::io::Error::last_os_error());
+    Ok(peer)
+}
+
+/// What all clients share.
+struct Desk {
+    calls: Sender<Call>,
+    root: Mutex<Pace>,
+    others: Mutex<Pace>,
+}
+
+impl Desk {
+    fn new(calls: Sender<Call>) -> Self {
+        Desk {
+            calls,
+            root: Mutex::new(Pace::new(ROOT_PER_S)),
+            others: Mutex::new(Pace::new(OTHERS_PER_S)),
+        }
+    }
+
+    /// The reply to who is `uid` and has sent `line`.
+    fn reply(&self, uid: u32, line: Result<Vec<u8>>) -> Reply {
+        let asked = line.and_then(|line| {
+            let pace = if uid == 0 { &self.root } else { &self.others };
+            let taken = pace.lock().map_err(|_| anyhow!("no clock"))?.take(Instant::now());
+            ensure!(taken, "too many requests: wait a second");
+            let request: Request =
+                serde_json::from_slice(&line).map_err(|err| anyhow!("not a request: {err}"))?;
+            ensure!(uid == 0 || !request.is_for_root(), "this needs root: run it with sudo");
+            self.ask_agent(request)
+        });
+        asked.unwrap_or_else(|err| Reply::Error(format!("{err:#}")))
+    }
+
+    fn ask_agent(&self, request: Request) -> Result<Reply> {
+        let (sender, receiver) = bounded(1);
+        self.calls.send((request, sender)).map_err(|_| anyhow!("the agent is gone"))?;
+        receiver.recv_timeout(TIMEOUT).context("the agent is busy")
+    }
+}
+
+/// Lets so many a second pass, and as many at once after a pause.
+struct Pace {
+    per_s: f64,
+    left: f64,
+    last: Instant,
+}
+
+impl Pace {
+    fn new(per_s: f64) -> Self {
+        Pace { per_s, left: per_s, last: Instant::now() }
+    }
+
+    fn take(&mut self, now: Instant) -> bool {
+        let since_s = now.saturating_duration_since(self.last).as_secs_f64();
+        self.left = (self.left + since_s * self.per_s).min(self.per_s);
+        self.last = now;
+        let may = self.left >= 1.0;
+        self.left -= f64::from(u8::from(may));
+        may
+    }
+}
+
+/// A client has come: a thread for it, unless there are too many.
+fn receive(desk: &Arc<Desk>, mut stream: UnixStream) {
+    let is_root = peer(&stream).is_ok_and(|peer| peer.uid == 0);
+    let most = if is_root { CLIENTS_MAX } else { CLIENTS_MAX / 2 };
+    // The listener has one of them, each client another.
+    if Arc::strong_count(desk) > most {
+        let _ = stream.set_write_timeout(Some(Duration::from_millis(1)));
+        return drop(write_reply(&mut stream, &Reply::Error("too many clients: try again".into())));
+    }
+    let desk = Arc::clone(desk);
+    let serve = move || {
+        if let Err(err) = serve(stream, &desk) {
+            debug!("control socket: {err:#}");
+        }
+    };
+    if let Err(err) = thread::Builder::new().name("client".into()).spawn(serve) {
+        debug!("control socket: no thread for a client: {err}");
+    }
+}
+
+fn serve(mut stream: UnixStream, desk: &Desk) -> Result<()> {
+    let uid = peer(&stream)?.uid;
+    let line = read_line(&mut stream, Instant::now() + TIMEOUT);
+    let reply = desk.reply(uid, line);
+    stream.set_write_timeout(Some(TIMEOUT))?;
+    write_reply(&mut stream, &reply)
+}
+
+fn write_reply(stream: &mut UnixStream, reply: &Reply) -> Result<()> {
+    let mut text = serde_json::to_vec(reply)?;
     text.push(b'\n');
     stream.write_all(&text)?;
     Ok(())
 }
 
-fn ask_agent(request: Request, calls: &Sender<Call>) -> Result<Reply> {
-    let (sender, receiver) = bounded(1);
-    calls.send((request, sender)).map_err(|_| anyhow!("the agent is gone"))?;
-    Ok(receiver.recv_timeout(TIMEOUT)?)
-}
-
-/// Asks the running scheduler. Fails when none runs or it refuses.
-pub fn ask(request: &Request) -> Result<Reply> {
-    host::check_root("asking the running scheduler")?;
-    let path = Path::new(SOCKET_DIR).join(SOCKET_NAME);
-    let mut stream = match UnixStream::connect(&path) {
-        Ok(stream) => stream,
-        Err(err) if matches!(err.kind(), ErrorKind::NotFound | ErrorKind::ConnectionRefused) => {
-            bail!("scx_powerpack is not running: start it with 'scx_powerpack --mode packing'")
+/// A line, or what came before the other side stopped writing. Fails with a sentence for
+/// the client when it takes until `deadline`, byte by byte or not, or is too long.
+fn read_line(stream: &mut UnixStream, deadline: Instant) -> Result<Vec<u8>> {
+    let mut line = Vec::new();
+    let mut buffer = [0; REQUEST_MAX_BYTES];
+    loop {
+        let left = deadline.saturating_duration_since(Instant::now());
+        ensure!(!left.is_zero(), "no request within {} s", TIMEOUT.as_secs());
+        stream.set_read_timeout(Some(left))?;
+        let read = match stream.read(&mut buffer) {
+            Err(err) if matches!(err.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted) => {
+                continue;
+            }
+            read => read.context("cannot read the request")?,
+        };
+        line.extend_from_slice(&buffer[..read]);
+        let end = line.iter().position(|&byte| byte == b'\n');
+        ensure!(
+            end.unwrap_or(line.len()) < REQUEST_MAX_BYTES,
+            "the request is longer than {REQUEST_MAX_BYTES} bytes"
+        );
+        if end.is_some() || read == 0 {
+            line.truncate(end.unwrap_or(line.len()));
+            return Ok(line);
         }
-        Err(err) => bail!("cannot connect to {}: {err}", path.display()),
-    };
-    stream.set_read_timeout(Some(TIMEOUT))?;
-    let mut text = serde_json::to_vec(request)?;
-    text.push(b'\n');
-    stream.write_all(&text)?;
-    let mut line = String::new();
-    BufReader::new(stream).read_line(&mut line).context("the running scheduler did not answer")?;
-    match serde_json::from_str(&line).context("the running scheduler's answer is no reply")? {
-        Reply::Error(message) => Err(anyhow!(message)),
-        reply => Ok(reply),
     }
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::policy::{MaxCores, Mode};
-
-    #[test]
-    fn requests_read_as_documented_and_nothing_else_does() {
-        let set = |mode, policy| Request::SetPolicy { mode, policy };
-        let spread = Some(Choice::Fixed(Mode::Spread));
-        let four = PolicyArgs { max_cores: Some(MaxCores::Cores(4)), ..PolicyArgs::default() };
-        for (text, request) in [
-            (r#"{"set_policy":{"mode":"spread"}}"#, set(spread, PolicyArgs::default())),
-            (r#"{"set_policy":{"policy":{"max_cores":4}}}"#, set(None, four)),
-            (r#""reload""#, Request::Reload),
-        ] {
-            assert_eq!(serde_json::from_str::<Request>(text).unwrap(), request);
-        }
-        assert_eq!(serde_json::from_str::<Request>(r#""status""#).unwrap(), Request::Status);
-        for bad in [
-            "",
-            "{}",
-            r#"{"set_policy":1}"#,
-            r#"{"set_policy":{"mode":"turbo"}}"#,
-            r#"{"set_policy":{"max_cores":1}}"#,
-            r#""stop""#,
-            r#"{"set_policy":{},"b":1}"#,
-        ] {
-            assert!(serde_json::from_str::<Request>(bad).is_err(), "{bad} was taken");
-        }
-    }
-}
+mod tests;

@@ -10,6 +10,8 @@ use anyhow::{Context, Result, bail};
 use memchr::memmem;
 use scx_utils::compat::{self, ROOT_PREFIX};
 
+use crate::control;
+
 const SCHED_EXT: &str = "/sys/kernel/sched_ext";
 const KERNEL_BTF: &str = "/sys/kernel/btf/vmlinux";
 
@@ -24,10 +26,14 @@ pub fn check_can_load() -> Result<()> {
     if !Path::new(KERNEL_BTF).exists() {
         bail!("this kernel has no BTF: boot one built with CONFIG_DEBUG_INFO_BTF");
     }
-    if let Some(name) = loaded_scheduler() {
-        bail!("another sched_ext scheduler is loaded, {name}: stop it first");
+    let Some(name) = loaded_scheduler() else { return Ok(()) };
+    match control::holder() {
+        Some(pid) if name.starts_with("powerpack") => bail!(
+            "scx_powerpack runs already, process {pid}: stop it first, or switch it with \
+             'scx_powerpack mode'"
+        ),
+        _ => bail!("another sched_ext scheduler is loaded, {name}: stop it first"),
     }
-    Ok(())
 }
 
 /// Fails for anyone but root.

@@ -1,7 +1,7 @@
 //! How loaded the machine is, as `auto` wants to know it.
 
 use crate::scheduler::Snapshot;
-use crate::stats::{busy_ns, util_now};
+use crate::status::{busy_ns, util_now};
 
 /// Measures from look to look. Utilization alone tells of the last tens of milliseconds:
 /// what runs just then, be it whoever asks for the mode, would stand for all the time.
@@ -36,6 +36,7 @@ impl LoadMeter {
 mod tests {
     use super::*;
     use crate::bpf::intf;
+    use crate::status::Latency;
 
     /// Two CPUs, the second half as fast, that have been busy for so long.
     fn snapshot(now_ns: u64, busy_ns: [u64; 2]) -> Snapshot {
@@ -48,7 +49,15 @@ mod tests {
         };
         // SAFETY: plain numbers.
         let active = unsafe { std::mem::zeroed() };
-        Snapshot { now_ns, active, active_ranks: vec![], cpus: vec![cpu(0), cpu(1)] }
+        Snapshot {
+            now_ns,
+            active,
+            active_ranks: vec![],
+            cpus: vec![cpu(0), cpu(1)],
+            waiting_of_cpu: vec![],
+            waiting_of_llc: vec![],
+            latency: Latency::default(),
+        }
     }
 
     #[test]

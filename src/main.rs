@@ -13,6 +13,7 @@ mod host;
 mod load;
 mod mode;
 mod policy;
+mod protocol;
 #[cfg(test)]
 mod pure;
 mod report;
@@ -20,6 +21,7 @@ mod scheduler;
 mod session;
 mod sim;
 mod stats;
+mod status;
 mod topology;
 mod workloads;
 

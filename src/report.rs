@@ -3,9 +3,9 @@
 use anyhow::{Result, bail};
 
 use crate::bpf::intf;
-use crate::control::{Reply, Request, ask};
 use crate::policy::{Choice, Pack, PolicyArgs};
-use crate::stats::{CpuStatus, Status};
+use crate::protocol::{Reply, Request, ask};
+use crate::status::{CpuStatus, Status};
 use crate::topology::Ranks;
 
 /// Width of a utilization bar, in characters.
@@ -97,7 +97,7 @@ fn print_status(status: &Status) {
     println!(
         "\nwoken on idle {}, with the waker {}; queued {}, bound {}, spilled {}, preempted {}, \
          stolen {}, evacuated {}; active set grew {} and shrank {} times; \
-         frequency asked for {} times",
+         frequency asked for {} times; {} migrations",
         counters.wake_idle,
         counters.wake_sync,
         counters.queued,
@@ -108,7 +108,8 @@ fn print_status(status: &Status) {
         counters.evacuate,
         counters.grow,
         counters.shrink,
-        counters.wish
+        counters.wish,
+        counters.migrate
     );
 }
 

@@ -1,6 +1,8 @@
 //! The only file that touches the BPF skeleton: load, attach, apply a policy,
 //! read, detach.
 
+mod observe;
+
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::thread;
@@ -15,6 +17,7 @@ use scx_utils::{scx_ops_attach, uei_set_size};
 use crate::bpf::{BpfSkel, BpfSkelBuilder, OpenBpfSkel, intf};
 use crate::host;
 use crate::policy::Policy;
+use crate::status::Latency;
 use crate::topology::Ranks;
 use crate::workloads::Treatment;
 
@@ -58,6 +61,12 @@ pub struct Snapshot {
     pub active_ranks: Vec<u64>,
     /// By CPU number.
     pub cpus: Vec<intf::pp_cpu>,
+    /// Tasks that wait for one CPU alone, by its number.
+    pub waiting_of_cpu: Vec<u32>,
+    /// Tasks that wait for the active CPUs of an LLC.
+    pub waiting_of_llc: Vec<u32>,
+    /// Of all CPUs.
+    pub latency: Latency,
 }
 
 /// Why the kernel ended the scheduler.
@@ -129,11 +138,19 @@ impl<'a> Scheduler<'a> {
         self.skel.progs.sample_now.test_run(ProgramInput::default()).context("cannot sample")?;
         let bss = self.skel.maps.bss_data.as_ref().context("no .bss")?;
         let last = ranks.cpus().iter().map(|cpu| cpu.cpu).max().unwrap_or(0);
+        // It may be too high for a moment; below zero it is as little as nothing.
+        let waiting = |queue: usize| load::<_, i32>(&bss.queues[queue].nr).max(0) as u32;
         Ok(Snapshot {
             now_ns: load(&bss.sampled_ns),
             active: load(&bss.active_set),
             active_ranks: bss.scope_ranks[intf::pp_scope_PP_SCOPE_ACTIVE as usize].to_vec(),
             cpus: bss.cpus[..=last].iter().map(load).collect(),
+            waiting_of_cpu: (0..=last).map(|cpu| waiting(CPU_QUEUE_BASE + cpu)).collect(),
+            waiting_of_llc: (0..ranks.llcs().len()).map(waiting).collect(),
+            latency: bss.latencies[..=last].iter().fold(Latency::default(), |mut sum, cpu| {
+                sum.add(&load(cpu));
+                sum
+            }),
         })
     }
 
@@ -252,6 +269,9 @@ fn configure(skel: &mut OpenBpfSkel<'_>, ranks: &Ranks, policy: Policy) -> Resul
     Ok(())
 }
 
+/// The first queue of a single CPU.
+const CPU_QUEUE_BASE: usize = intf::pp_limits_PP_CPU_QUEUE_BASE as usize;
+
 /// Sets of ranks are kept in words of so many bits.
 const WORD_BITS: usize = intf::pp_limits_PP_WORD_BITS as usize;
 
@@ -329,6 +349,10 @@ const _: () = {
     assert!(size_of::<intf::pp_policy>() == 56);
     assert!(size_of::<intf::pp_cpu>() == 256);
     assert!(size_of::<intf::pp_active>() == 32);
+    assert!(size_of::<intf::pp_queue>() == 128);
+    assert!(size_of::<intf::pp_latency>() == 192);
+    assert!(size_of::<intf::pp_why_record>() == 48);
+    assert!(size_of::<intf::pp_listed_task>() == 16);
 };
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
 //! A loaded scheduler and what the user wants of it: requests, mode `auto`, and the
 //! table of workloads.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use anyhow::{Result, bail};
 use crossbeam::channel::{Receiver, after, never};
@@ -10,17 +10,22 @@ use log::{info, warn};
 use crate::auto::{self, Chooser, Evidence};
 use crate::cli::Cli;
 use crate::config::Config;
-use crate::control::{Reply, Request};
 use crate::host;
 use crate::load::LoadMeter;
 use crate::policy::{Choice, Mode, Policy, PolicyArgs};
+use crate::protocol::{Reply, Request};
 use crate::scheduler::Scheduler;
-use crate::stats::{Counters, StatusClock, Told};
+use crate::stats::Counters;
+use crate::status::{Status, StatusClock, Told};
 use crate::topology::Ranks;
 use crate::workloads::{self, Table, Treatment};
 
 /// How soon a cgroup that begins is treated as the table says.
 const CGROUP_PERIOD: Duration = Duration::from_secs(1);
+
+/// For how long latencies, or the placements of a task, are watched after they were asked
+/// for: longer than the slowest of those who ask again and again.
+const WATCH_LEASE: Duration = Duration::from_secs(10);
 
 /// What the user wants: kept while the scheduler is loaded anew.
 pub struct Wish {
@@ -76,7 +81,13 @@ pub struct Session<'a> {
     load: LoadMeter,
     /// Why `auto` chose the mode.
     reason: Option<String>,
-    timer: Receiver<std::time::Instant>,
+    timer: Receiver<Instant>,
+    /// Until when latencies are watched for those who ask again and again.
+    latency_until: Option<Instant>,
+    /// They are watched for good.
+    keeps_latency: bool,
+    /// Whose placements are watched, and until when.
+    watched: Option<(u32, Instant)>,
     /// How many cgroups there were when the table was last applied.
     cgroups: usize,
     /// How many of them the table names.
@@ -103,6 +114,9 @@ impl<'a> Session<'a> {
             load: LoadMeter::default(),
             reason: None,
             timer: never(),
+            latency_until: None,
+            keeps_latency: false,
+            watched: None,
             cgroups: 0,
             treated: 0,
         };
@@ -115,20 +129,26 @@ impl<'a> Session<'a> {
     }
 
     /// Speaks when it is time to look around.
-    pub fn timer(&self) -> &Receiver<std::time::Instant> {
+    pub fn timer(&self) -> &Receiver<Instant> {
         &self.timer
     }
 
     fn set_timer(&mut self) {
-        self.timer = match (self.wish.table.is_empty(), self.wish.choice) {
-            (false, _) => after(CGROUP_PERIOD),
-            (true, Choice::Auto) => after(auto::PERIOD),
-            (true, Choice::Fixed(_)) => never(),
+        let looks = match (self.wish.table.is_empty(), self.wish.choice) {
+            (false, _) => Some(CGROUP_PERIOD),
+            (true, Choice::Auto) => Some(auto::PERIOD),
+            (true, Choice::Fixed(_)) => None,
         };
+        let leases = [self.latency_until, self.watched.map(|(_, until)| until)];
+        let leases = leases.into_iter().flatten().map(|end| end.duration_since(Instant::now()));
+        self.timer = looks.into_iter().chain(leases).min().map_or_else(never, after);
     }
 
     /// What nobody tells us: what `auto` goes by, and new cgroups.
     pub fn look_around(&mut self) {
+        if let Err(err) = self.end_leases(Instant::now()) {
+            warn!("cannot stop watching: {err:#}");
+        }
         if self.wish.choice == Choice::Auto && self.chooser.is_due() {
             self.choose();
         }
@@ -178,7 +198,9 @@ impl<'a> Session<'a> {
         let reply = match request {
             Request::SetPolicy { mode, policy } => self.set_policy(mode, &policy),
             Request::Reload => self.reload(),
-            Request::Status => self.status(),
+            Request::Status => self.status().map(|status| Reply::Status(Box::new(status))),
+            Request::Top { tasks } => self.top(tasks),
+            Request::Why { pid } => self.why(pid),
         };
         reply.unwrap_or_else(|err| Reply::Error(format!("{err:#}")))
     }
@@ -241,15 +263,61 @@ impl<'a> Session<'a> {
         self.scheduler.look_up_anew()
     }
 
-    fn status(&mut self) -> Result<Reply> {
+    /// The status now.
+    pub fn status(&mut self) -> Result<Status> {
         let now = self.scheduler.snapshot(&self.ranks)?;
         let told = Told {
+            auto: self.wish.choice == Choice::Auto,
             reason: self.reason.clone(),
             workloads: self.treated,
             enable_seq: host::enable_seq(),
         };
-        let status = self.clock.status(now, &self.ranks, self.policy, told);
-        Ok(Reply::Status(Box::new(status)))
+        Ok(self.clock.status(now, &self.ranks, self.policy, told))
+    }
+
+    fn top(&mut self, tasks: usize) -> Result<Reply> {
+        self.scheduler.watch_latency(true)?;
+        self.latency_until = Some(Instant::now() + WATCH_LEASE);
+        self.set_timer();
+        let status = Box::new(self.status()?);
+        Ok(Reply::Top { status, tasks: self.scheduler.busiest(tasks)? })
+    }
+
+    fn why(&mut self, pid: u32) -> Result<Reply> {
+        match self.watched {
+            Some((other, until)) if other != pid && until > Instant::now() => {
+                bail!("the placements of process {other} are being watched: try again later")
+            }
+            Some((same, _)) if same == pid => {}
+            _ => {
+                // What is there is of another task, or from long ago.
+                self.scheduler.placements()?;
+                self.scheduler.watch_pid(Some(pid))?;
+            }
+        }
+        self.watched = Some((pid, Instant::now() + WATCH_LEASE));
+        self.set_timer();
+        let (placements, lost) = self.scheduler.placements()?;
+        Ok(Reply::Why { placements, lost })
+    }
+
+    /// Stops watching what nobody has asked for lately.
+    fn end_leases(&mut self, now: Instant) -> Result<()> {
+        if self.latency_until.is_some_and(|until| until <= now) {
+            self.latency_until = None;
+            self.scheduler.watch_latency(self.keeps_latency)?;
+        }
+        if self.watched.is_some_and(|(_, until)| until <= now) {
+            self.watched = None;
+            self.scheduler.watch_pid(None)?;
+        }
+        Ok(())
+    }
+
+    /// Measures wake-up latencies for good: for who asks too seldom for a lease.
+    pub fn keep_latency(&mut self) -> Result<()> {
+        self.keeps_latency = true;
+        self.scheduler.watch_latency(true)
     }
 
     pub fn counters(&self) -> Result<Counters> {

@@ -1,4 +1,4 @@
-//! What is told of a running scheduler: the status, and the same over scx_stats.
+//! What happened since the scheduler was loaded, and the same over scx_stats.
 
 use std::time::Duration;
 
@@ -8,23 +8,7 @@ use scx_stats_derive::Stats;
 use serde::{Deserialize, Serialize};
 
 use crate::bpf::intf;
-use crate::policy::{Pack, Policy};
 use crate::scheduler::Snapshot;
-use crate::topology::Ranks;
-
-/// One CPU, as `status` shows it.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct CpuStatus {
-    pub cpu: usize,
-    pub rank: usize,
-    pub active: bool,
-    pub online: bool,
-    pub capacity: u32,
-    /// Utilization now, 0..1024.
-    pub util: u32,
-    /// Share of the time since the last call in which it ran a task (%).
-    pub non_idle_pct: f64,
-}
 
 /// What happened, summed over the CPUs, since the scheduler was loaded.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, Stats)]
@@ -56,30 +40,8 @@ pub struct Counters {
     pub shrink: u64,
     #[stat(desc = "Times a CPU's frequency was asked for; heard by schedutil alone")]
     pub wish: u64,
-}
-
-/// All that `scx_powerpack status` tells.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct Status {
-    pub version: String,
-    pub mode: String,
-    /// Why the agent chose it, if it did.
-    pub reason: Option<String>,
-    pub max_cores: usize,
-    pub pack: Pack,
-    pub fill_pct: u32,
-    pub latency_budget_ms: u64,
-    /// How many cgroups the table of workloads names.
-    pub workloads: usize,
-    /// CPU numbers in rank order.
-    pub ranks: Vec<usize>,
-    /// Since the scheduler was loaded (s).
-    pub uptime_s: f64,
-    /// Since the last call, the time that `non_idle_pct` is of (s).
-    pub interval_s: f64,
-    pub enable_seq: Option<u64>,
-    pub cpus: Vec<CpuStatus>,
-    pub counters: Counters,
+    #[stat(desc = "Times a task ran on another CPU than before")]
+    pub migrate: u64,
 }
 
 impl Counters {
@@ -102,11 +64,12 @@ impl Counters {
             grow: sum(intf::pp_event_PP_EV_GROW),
             shrink: sum(intf::pp_event_PP_EV_SHRINK),
             wish: sum(intf::pp_event_PP_EV_WISH),
+            migrate: sum(intf::pp_event_PP_EV_MIGRATE),
         }
     }
 
     /// What happened since `earlier`; sizes stay as they are now.
-    fn since(&self, earlier: &Self) -> Self {
+    pub fn since(&self, earlier: &Self) -> Self {
         Counters {
             active_cpus: self.active_cpus,
             demand: self.demand,
@@ -121,6 +84,7 @@ impl Counters {
             grow: self.grow - earlier.grow,
             shrink: self.shrink - earlier.shrink,
             wish: self.wish - earlier.wish,
+            migrate: self.migrate - earlier.migrate,
         }
     }
 
@@ -140,106 +104,6 @@ impl Counters {
             self.shrink
         );
         Ok(())
-    }
-}
-
-/// What a status tells that neither the snapshot nor the policy knows.
-pub struct Told {
-    pub reason: Option<String>,
-    pub workloads: usize,
-    pub enable_seq: Option<u64>,
-}
-
-/// Turns snapshots into statuses; remembers the last one for `non_idle_pct`.
-pub struct StatusClock {
-    started_ns: u64,
-    last: Snapshot,
-}
-
-impl StatusClock {
-    /// The scheduler has just been loaded.
-    pub fn new(snapshot: Snapshot) -> Self {
-        StatusClock { started_ns: snapshot.now_ns, last: snapshot }
-    }
-
-    /// The status at `now`, over the time since the last call.
-    pub fn status(&mut self, now: Snapshot, ranks: &Ranks, policy: Policy, told: Told) -> Status {
-        let interval_ns = now.now_ns.saturating_sub(self.last.now_ns);
-        let cpus = ranks.cpus().iter().enumerate();
-        let status = Status {
-            version: env!("CARGO_PKG_VERSION").into(),
-            mode: policy.mode.to_string(),
-            reason: told.reason,
-            max_cores: policy.max_cores.unwrap_or(ranks.nr_cores()),
-            pack: policy.pack,
-            fill_pct: policy.fill_pct,
-            latency_budget_ms: policy.latency_budget.as_millis() as u64,
-            workloads: told.workloads,
-            ranks: ranks.cpus().iter().map(|cpu| cpu.cpu).collect(),
-            uptime_s: seconds(now.now_ns.saturating_sub(self.started_ns)),
-            interval_s: seconds(interval_ns),
-            enable_seq: told.enable_seq,
-            cpus: cpus
-                .map(|(rank, cpu)| {
-                    let (was, is) = (&self.last.cpus[cpu.cpu], &now.cpus[cpu.cpu]);
-                    let busy =
-                        busy_ns(is, now.now_ns).saturating_sub(busy_ns(was, self.last.now_ns));
-                    cpu_status(
-                        cpu.cpu,
-                        rank,
-                        is,
-                        now.now_ns,
-                        now.is_active(rank),
-                        share_pct(busy, interval_ns),
-                    )
-                })
-                .collect(),
-            counters: Counters::of(&now),
-        };
-        self.last = now;
-        status
-    }
-}
-
-fn seconds(ns: u64) -> f64 {
-    ns as f64 / 1e9
-}
-
-fn share_pct(part: u64, whole: u64) -> f64 {
-    if whole == 0 { 0.0 } else { (part as f64 / whole as f64 * 100.0).min(100.0) }
-}
-
-/// Time not idle until `now_ns`, with what is running: a task of ours, or a real-time one.
-pub fn busy_ns(cpu: &intf::pp_cpu, now_ns: u64) -> u64 {
-    let since = [cpu.running_since_ns, cpu.other_since_ns].into_iter().find(|&since| since > 0);
-    cpu.busy_ns + since.map_or(0, |since| now_ns.saturating_sub(since))
-}
-
-/// Utilization at `now_ns`, 0..=1024. What BPF keeps stands for the CPU's last change of
-/// task: an idle CPU has forgotten of it since (src/bpf/signal.h).
-pub fn util_now(cpu: &intf::pp_cpu, now_ns: u64) -> f64 {
-    const HALF_LIFE_NS: f64 = 32.0 * (1 << 20) as f64;
-    let kept = f64::from(cpu.util_fp) / f64::from(1 << 20);
-    let idle_ns = now_ns.saturating_sub(cpu.updated_ns) as f64;
-    if cpu.running_since_ns == 0 { kept * (-idle_ns / HALF_LIFE_NS).exp2() } else { kept }
-}
-
-fn cpu_status(
-    cpu: usize,
-    rank: usize,
-    state: &intf::pp_cpu,
-    now_ns: u64,
-    active: bool,
-    non_idle_pct: f64,
-) -> CpuStatus {
-    CpuStatus {
-        cpu,
-        rank,
-        active,
-        online: state.online != 0,
-        capacity: state.capacity,
-        util: util_now(state, now_ns).round() as u32,
-        non_idle_pct,
     }
 }
 
@@ -276,6 +140,7 @@ pub fn monitor(interval: Option<Duration>) -> Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::status::Latency;
 
     /// A counter that BPF writes and nobody sums would be lost in silence.
     #[test]
@@ -287,34 +152,12 @@ mod tests {
             active: unsafe { std::mem::zeroed() },
             active_ranks: vec![],
             cpus: vec![cpu],
+            waiting_of_cpu: vec![],
+            waiting_of_llc: vec![],
+            latency: Latency::default(),
         };
         let json = serde_json::to_value(Counters::of(&snapshot)).unwrap();
         let sum: u64 = json.as_object().unwrap().values().map(|v| v.as_u64().unwrap()).sum();
         assert_eq!(sum, (1 << intf::pp_event_PP_NR_EVENTS) - 1);
-    }
-
-    #[test]
-    fn an_idle_cpu_forgets() {
-        let mut cpu: intf::pp_cpu = unsafe { std::mem::zeroed() };
-        (cpu.util_fp, cpu.updated_ns) = (1000 << 20, 5);
-        let half_life = 32 << 20;
-        assert_eq!(util_now(&cpu, 5), 1000.0);
-        assert!((util_now(&cpu, 5 + half_life) - 500.0).abs() < 0.1);
-        assert!(util_now(&cpu, 5 + 40 * half_life) < 0.1);
-        cpu.running_since_ns = 5;
-        assert_eq!(util_now(&cpu, 5 + half_life), 1000.0, "it is told at its next tick");
-    }
-
-    #[test]
-    fn what_runs_now_counts_as_busy() {
-        let mut cpu: intf::pp_cpu = unsafe { std::mem::zeroed() };
-        cpu.busy_ns = 5;
-        assert_eq!(busy_ns(&cpu, 100), 5);
-        cpu.running_since_ns = 90;
-        assert_eq!(busy_ns(&cpu, 100), 15);
-        (cpu.running_since_ns, cpu.other_since_ns) = (0, 98);
-        assert_eq!(busy_ns(&cpu, 100), 7);
-        assert_eq!(share_pct(1, 0), 0.0);
-        assert_eq!(share_pct(1, 4), 25.0);
     }
 }

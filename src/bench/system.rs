@@ -12,10 +12,10 @@ use anyhow::{Context, Result, bail, ensure};
 
 use super::programs::is_installed;
 use super::results::SystemInfo;
-use crate::control::{self, Request};
 use crate::host;
 use crate::mode::Mode;
 use crate::policy::{MaxCores, PolicyArgs};
+use crate::protocol::{self, Request};
 
 /// The kernel's own scheduler.
 pub const EEVDF: &str = "eevdf";
@@ -152,7 +152,7 @@ impl Running {
     pub fn set_max_cores(&self, cores: Option<usize>) -> Result<()> {
         let max_cores = Some(cores.map_or(MaxCores::All, MaxCores::Cores));
         let policy = PolicyArgs { max_cores, ..PolicyArgs::default() };
-        control::ask(&Request::SetPolicy { mode: None, policy }).map(drop)
+        protocol::ask(&Request::SetPolicy { mode: None, policy }).map(drop)
     }
 
     /// The kernel's own scheduler is back when this returns. Fails if it is not.

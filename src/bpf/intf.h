@@ -34,6 +34,10 @@ enum pp_limits {
 	PP_RUN_CLASSES = 4,
 	/* The ring through which ops.exit wakes the agent. A page: the smallest there is. */
 	PP_EXIT_RING_BYTES = 4096,
+	/* Room for a thousand placements: tens of ms of the busiest task. */
+	PP_WHY_RING_BYTES = 65536,
+	/* Wake-up latencies by powers of two from 1 us on: up to 65 ms, and beyond. */
+	PP_LATENCY_BUCKETS = 18,
 };
 
 enum pp_mode {
@@ -104,6 +108,7 @@ enum pp_event {
 	PP_EV_GROW,
 	PP_EV_SHRINK,
 	PP_EV_WISH,
+	PP_EV_MIGRATE,
 	PP_NR_EVENTS,
 };
 
@@ -138,6 +143,16 @@ struct pp_cpu {
 } __attribute__((aligned(64)));
 _Static_assert(sizeof(struct pp_cpu) == 256, "pp_cpu is shared with Rust");
 
+/* A queue is a DSQ and what is known of it. */
+struct pp_queue {
+	u64 vtime;		       /* of its most advanced task that has run */
+	u64 floor_vtime, floor_ns;     /* see pp_vtime_floor() */
+	u64 waiting_since_ns;	       /* since when it has not been empty */
+	s64 queued_ns[PP_RUN_CLASSES]; /* expected work waiting in it */
+	s32 nr;			       /* tasks waiting in it */
+} __attribute__((aligned(64)));
+_Static_assert(sizeof(struct pp_queue) == 128, "pp_queue is shared with Rust");
+
 /* The active set as it is now: the first ranks of each memory node. */
 struct pp_active {
 	u64 updated_ns;
@@ -148,6 +163,51 @@ struct pp_active {
 	u32 main;    /* the node of the lowest active rank */
 };
 _Static_assert(sizeof(struct pp_active) == 32, "pp_active is shared with Rust");
+
+/* How long tasks waited from their wake-up until they ran, on one CPU, while somebody
+ * wants to know: [n] up to 2^n us, the last one all beyond. */
+struct pp_latency {
+	u64 sum_ns;
+	u64 counts[PP_LATENCY_BUCKETS];
+	u64 pad[5];
+} __attribute__((aligned(64)));
+_Static_assert(sizeof(struct pp_latency) == 192, "pp_latency is shared with Rust");
+
+/* Why a task was put on a CPU or in its queue; why.rs has the sentences. */
+enum pp_why {
+	PP_WHY_WAKER,	    /* with who has woken it and is about to sleep */
+	PP_WHY_IDLE,	    /* idle, of those that it is for */
+	PP_WHY_QUEUED,	    /* it waits for the active CPUs: soon enough */
+	PP_WHY_SPILLED,	    /* they would keep it waiting for too long, or are full */
+	PP_WHY_BOUND,	    /* no other CPU is possible */
+	PP_WHY_CHOSEN_IDLE, /* idle, of the CPUs that its affinity or the user's table names */
+	PP_WHY_CHOSEN_BUSY, /* all of those are busy */
+	PP_WHY_OFFLINE,	    /* its CPU goes offline */
+	PP_WHY_RUNS,	    /* not a placement: it begins to run */
+};
+
+/* A placement, in the ring. */
+struct pp_why_record {
+	u64 now_ns;
+	u64 expected_ns; /* how long it would have to wait for the active CPUs */
+	u64 budget_ns;
+	u32 pid;
+	u32 why; /* enum pp_why */
+	u32 cpu;
+	u32 prev_cpu;
+	u32 util;   /* 0..1024 */
+	u32 active; /* the CPU is of the active set */
+};
+_Static_assert(sizeof(struct pp_why_record) == 48, "pp_why_record is shared with Rust");
+
+/* A row of what list_tasks writes. */
+struct pp_listed_task {
+	u32 pid; /* of the thread */
+	u32 tgid;
+	u32 cpu;
+	u32 util; /* 0..1024 */
+};
+_Static_assert(sizeof(struct pp_listed_task) == 16, "pp_listed_task is shared with Rust");
 
 /* What the classify program is called with. */
 struct pp_classify_args {

@@ -8,9 +8,9 @@
  * it. The ops below are in the order in which the kernel calls them for a
  * task; each is a few lines. What they decide is in policy.h, how they do it in
  * place.bpf.h (wakeups), dispatch.bpf.h (what runs next), active.bpf.h (how
- * many CPUs). docs/how-it-decides.md tells it in prose.
+ * many CPUs); agent.bpf.h is what the agent calls. docs/how-it-decides.md tells it in prose.
  */
-#include "dispatch.bpf.h"
+#include "agent.bpf.h"
 
 char _license[] SEC("license") = "GPL";
 
@@ -77,9 +77,11 @@ s32 BPF_STRUCT_OPS(powerpack_select_cpu, struct task_struct *p, s32 prev_cpu, u6
 
 	if (!task)
 		return prev_cpu;
+	note_wakeup(task);
 	scope = scope_of_runnable(p, task);
 	if ((wake_flags & SCX_WAKE_SYNC) && may_stack(task, scope, here)) {
 		count(PP_EV_WAKE_SYNC);
+		note_why(p, task, PP_WHY_WAKER, here);
 		run_on(p, task, here, 0);
 		go_direct(here);
 		return here;
@@ -87,6 +89,7 @@ s32 BPF_STRUCT_OPS(powerpack_select_cpu, struct task_struct *p, s32 prev_cpu, u6
 	cpu = claim_for(scope, task, prev_cpu);
 	if (cpu >= 0) {
 		count(PP_EV_WAKE_IDLE);
+		note_why(p, task, PP_WHY_IDLE, cpu);
 		run_on(p, task, cpu, 0);
 		return cpu;
 	}
@@ -103,9 +106,13 @@ void BPF_STRUCT_OPS(powerpack_enqueue, struct task_struct *p, u64 enq_flags)
 		return;
 	}
 	leave_queue(task);
+	/* Who may run on one CPU only does not come by ops.select_cpu. */
+	if (enq_flags & SCX_ENQ_WAKEUP)
+		note_wakeup(task);
 	/* A CPU that goes offline is not asked for its queues any more, and must
 	 * not kick others. The kernel wakes who gets something put there. */
 	if (!cpu_state(scx_bpf_task_cpu(p))->online || is_dying_here()) {
+		note_why(p, task, PP_WHY_OFFLINE, scx_bpf_task_cpu(p));
 		run_on(p, task, scx_bpf_task_cpu(p), enq_flags);
 		return;
 	}
@@ -147,6 +154,7 @@ void BPF_STRUCT_OPS(powerpack_running, struct task_struct *p)
 	task->apart =
 		task->restricted || pp_is_apart(scope_of(task), !is_active(scx_bpf_task_cpu(p)));
 	leave_queue(task);
+	observe_running(p, task, scx_bpf_task_cpu(p), now);
 	follow_clock(task, scx_bpf_task_cpu(p));
 	cpu->curr_deadline = task_deadline(task);
 	cpu->curr_queue = task->queue;
@@ -323,45 +331,6 @@ void BPF_STRUCT_OPS(powerpack_exit, struct scx_exit_info *ei)
 
 	UEI_RECORD(uei, ei);
 	bpf_ringbuf_output(&exit_ring, &news, sizeof(news), BPF_RB_FORCE_WAKEUP);
-}
-
-/* The agent has filled a policy slot: use it from now on, and let a CPU look for
- * what to run, which sizes the active set. */
-SEC("syscall")
-int apply_policy(struct pp_apply_args *args)
-{
-	policy_slot = args->slot & 1;
-	size_active_anew();
-	scx_bpf_kick_cpu(bpf_get_smp_processor_id(), SCX_KICK_PREEMPT);
-	return 0;
-}
-
-/* What the user's table says of a cgroup. When all are told the agent bumps
- * cgroup_generation. */
-SEC("syscall")
-int classify(struct pp_classify_args *args)
-{
-	struct cgroup *cgrp = bpf_cgroup_from_id(args->cgroup_id);
-	struct pp_cgroup *state;
-
-	if (!cgrp)
-		return -ENOENT;
-	state = bpf_cgrp_storage_get(&cgroups, cgrp, NULL,
-				     args->workload ? BPF_LOCAL_STORAGE_GET_F_CREATE : 0);
-	if (state) {
-		state->weight = state->weight ?: PP_WEIGHT_DEFAULT;
-		state->workload = args->workload;
-	}
-	bpf_cgroup_release(cgrp);
-	return state || !args->workload ? 0 : -ENOMEM;
-}
-
-/* The present on the clock of every other time here, for who reads them. */
-SEC("syscall")
-int sample_now(void *unused)
-{
-	sampled_ns = scx_bpf_now();
-	return 0;
 }
 
 SCX_OPS_DEFINE(powerpack_ops, .init_task = (void *)powerpack_init_task,

@@ -6,6 +6,7 @@
 #define PP_PLACE_BPF_H
 
 #include "active.bpf.h"
+#include "observe.bpf.h"
 
 /* Put @p straight into the local DSQ of @cpu; no queue is involved. */
 verified_once int run_on(struct task_struct *p __arg_trusted, struct pp_task *task __arg_nonnull,
@@ -202,7 +203,7 @@ static __always_inline u64 kept_by_running(const struct pp_task *task, s32 cpu, 
 }
 
 /* Whether @p should wait in the queue of @cpu's LLC. */
-verified_once bool should_wait(const struct pp_task *task __arg_nonnull, s32 cpu, bool waking)
+verified_once bool should_wait(struct pp_task *task __arg_nonnull, s32 cpu, bool waking)
 {
 	u32 llc = llc_queue(cpu), servers = nr_servers(llc);
 	struct pp_wait wait = {
@@ -215,6 +216,7 @@ verified_once bool should_wait(const struct pp_task *task __arg_nonnull, s32 cpu
 		.util = pp_util(task->util_fp),
 	};
 
+	task->expected_wait_ns = wait.wait_ns;
 	if (servers == 1 && is_taken(cpu_state(cpu), scx_bpf_now()))
 		return false;
 	return pp_should_wait(policy_now(), &wait);
@@ -239,8 +241,10 @@ verified_once bool spill(struct task_struct *p __arg_trusted, struct pp_task *ta
 		cpu = claim_surplus(task, here, false);
 		if (cpu < 0)
 			return false;
+		note_why(p, task, PP_WHY_SPILLED, cpu);
 		run_on(p, task, cpu, enq_flags);
 	} else {
+		note_why(p, task, PP_WHY_SPILLED, cpu);
 		join_vtime(task, cpu_queue(here));
 		insert_queue(p, task, cpu_queue(here), enq_flags);
 	}
@@ -261,6 +265,7 @@ verified_once int place_free(struct task_struct *p __arg_trusted,
 	if (!waking) {
 		idle = claim_for(scope, task, here);
 		if (idle >= 0) {
+			note_why(p, task, PP_WHY_IDLE, idle);
 			run_on(p, task, idle, enq_flags);
 			scx_bpf_kick_cpu(idle, 0);
 			return 0;
@@ -270,6 +275,7 @@ verified_once int place_free(struct task_struct *p __arg_trusted,
 	if (!should_wait(task, cpu, waking) && spill(p, task, here, enq_flags))
 		return 0;
 	count(PP_EV_QUEUED);
+	note_why(p, task, PP_WHY_QUEUED, cpu);
 	wait_behind(p, task, cpu, llc_queue(cpu), enq_flags);
 	/* A CPU of the set may have gone idle since it was looked for, or be about to:
 	 * the set serves this queue, whatever the scope of who waits in it. */
@@ -289,6 +295,7 @@ verified_once int place_bound(struct task_struct *p __arg_trusted,
 {
 	s32 cpu = scx_bpf_task_cpu(p);
 
+	note_why(p, task, PP_WHY_BOUND, cpu);
 	if ((enq_flags & SCX_ENQ_WAKEUP) && may_go_direct(cpu)) {
 		run_on(p, task, cpu, enq_flags);
 		go_direct(cpu);
@@ -331,11 +338,13 @@ verified_once int place_restricted(struct task_struct *p __arg_trusted,
 	if (cpu < 0 && !efficient)
 		cpu = claim_surplus(task, here, true);
 	if (cpu >= 0) {
+		note_why(p, task, PP_WHY_CHOSEN_IDLE, cpu);
 		run_on(p, task, cpu, enq_flags);
 		scx_bpf_kick_cpu(cpu, 0);
 		return 0;
 	}
 	cpu = shortest_queue(task, here, efficient);
+	note_why(p, task, PP_WHY_CHOSEN_BUSY, cpu);
 	join_vtime(task, cpu_queue(cpu));
 	note_efficient(task, efficient);
 	wait_behind(p, task, cpu, cpu_queue(cpu), enq_flags);

@@ -94,4 +94,14 @@ static inline u64 pp_run_est(u64 est_ns, u64 run_ns)
 				: est_ns - ((est_ns - run_ns) >> 2);
 }
 
+/* Of the buckets of struct pp_latency the one for @ns: the first whose bound, 2^n us, is
+ * not exceeded. */
+static inline u32 pp_latency_bucket(u64 ns)
+{
+	u64 us = (ns + 999) / 1000;
+	u32 n = us > 1 ? 64 - __builtin_clzll(us - 1) : 0;
+
+	return n < PP_LATENCY_BUCKETS ? n : PP_LATENCY_BUCKETS - 1;
+}
+
 #endif /* PP_SIGNAL_H */

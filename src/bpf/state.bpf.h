@@ -73,16 +73,8 @@ struct pp_node {
 
 struct pp_node nodes[PP_MAX_NODES];
 
-/* A queue is a DSQ and what is known of it. */
-struct pp_queue {
-	u64 vtime;		       /* of its most advanced task that has run */
-	u64 floor_vtime, floor_ns;     /* see pp_vtime_floor() */
-	u64 waiting_since_ns;	       /* since when it has not been empty */
-	s64 queued_ns[PP_RUN_CLASSES]; /* expected work waiting in it */
-	s32 nr;			       /* tasks waiting in it */
-} __attribute__((aligned(64)));
-
-static struct pp_queue queues[PP_MAX_QUEUES];
+/* The agent reads how many wait. */
+struct pp_queue queues[PP_MAX_QUEUES];
 static s32 nr_waiting_for_cpus;	 /* in all queues of single CPUs */
 static s32 nr_waiting_efficient; /* those of them that are for efficient CPUs alone */
 
@@ -97,6 +89,8 @@ struct pp_task {
 	u64 born_ns;		    /* when it became ours */
 	u64 run_ns;		    /* so far in this run, from wakeup to sleep */
 	u64 run_est_ns;		    /* expected length of a run */
+	u64 expected_wait_ns;	    /* for the active CPUs, when it was last asked */
+	u64 woken_ns;		    /* when it woke, if that is watched; 0: it has run since */
 	u64 queued_ns;		    /* what it added to queue @queue, 0 once it runs */
 	u64 allowed[PP_RANK_WORDS]; /* rank space */
 	u32 util_fp;
@@ -104,6 +98,7 @@ struct pp_task {
 	u32 weight;   /* of the task and its cgroup, 100 = nice 0 */
 	u32 cgroup_generation, cpus_generation;
 	u16 queue;
+	u16 last_cpu; /* where it has run last */
 	u8 queued_class;
 	u8 nr_runs;	 /* so far, up to PP_RUNS_KNOWN */
 	u8 workload;	 /* enum pp_workload */

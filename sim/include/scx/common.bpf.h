@@ -67,11 +67,11 @@ struct task_struct {
 	const struct cpumask *cpus_ptr;
 	void *storage;
 	struct css_set *cgroups;
-	s32 id;
+	s32 pid;
 	s32 cpu;
 	s32 nr_cpus_allowed;
 	u32 migration_disabled;
-	u32 pad;
+	u32 tgid;
 };
 
 struct scx_exit_info {
@@ -101,6 +101,17 @@ struct sched_ext_ops {
 #define UEI_DEFINE(name) static const struct scx_exit_info *name
 #define UEI_RECORD(name, info) (name = (info))
 
+/* What walks all tasks for the agent: nobody asks here. */
+struct seq_file;
+struct bpf_iter_meta {
+	struct seq_file *seq;
+};
+struct bpf_iter__task {
+	struct bpf_iter_meta *meta;
+	struct task_struct *task;
+};
+#define bpf_seq_write(seq, data, size) ((void)(seq), (void)(data))
+
 /* Maps: storage of tasks and cgroups, and a ring that nobody reads here. */
 #define __uint(name, value) int(*name)[value]
 #define __type(name, value) typeof(value) *name
@@ -118,7 +129,7 @@ static inline void *sim_storage(void **storage, size_t size, u64 flags)
 	((typeof((map)->value))sim_storage(&(p)->storage, sizeof(*(map)->value), flags))
 #define bpf_cgrp_storage_get(map, cgrp, init, flags)                                               \
 	((typeof((map)->value))sim_storage(&(cgrp)->storage, sizeof(*(map)->value), flags))
-#define bpf_ringbuf_output(ring, data, size, flags) ((void)(data))
+#define bpf_ringbuf_output(ring, data, size, flags) ((void)(data), 0)
 
 #define bpf_for(i, from, to) for ((i) = (from); (i) < (to); (i)++)
 

@@ -1,0 +1,30 @@
+#!/bin/sh
+# Whether a scheduler can be loaded on this node: nothing if so, else one sentence.
+# scx_powerpack-preflight [SYS [STATUS]]: other places to look at, for the tests.
+set -eu
+sys=${1:-/sys}
+status=${2:-/proc/self/status}
+
+fail() {
+	echo "scx_powerpack cannot run on this node: $*" >&2
+	exit 1
+}
+
+read_or() { cat "$1" 2>/dev/null || echo "$2"; }
+
+# CAP_PERFMON and CAP_BPF are bits 38 and 39 (include/uapi/linux/capability.h).
+caps=$(sed -n 's/^CapEff:[[:space:]]*//p' "$status")
+[ $((0x$caps >> 38 & 3)) = 3 ] ||
+	fail "the container lacks the capabilities BPF and PERFMON: add both to its securityContext"
+[ -d "$sys/kernel/sched_ext" ] ||
+	fail "its kernel has no sched_ext: boot Linux 6.12 or later built with CONFIG_SCHED_CLASS_EXT"
+[ -e "$sys/kernel/btf/vmlinux" ] ||
+	fail "its kernel has no BTF: boot one built with CONFIG_DEBUG_INFO_BTF"
+
+state=$(read_or "$sys/kernel/sched_ext/state" disabled)
+name=$(read_or "$sys/kernel/sched_ext/root/ops" unknown)
+case $state:$name in
+# Ours is the one of a pod that is ending.
+disabled:* | disabling:* | *:powerpack*) ;;
+*) fail "another sched_ext scheduler is loaded, $name: stop it first" ;;
+esac

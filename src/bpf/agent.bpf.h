@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * What the agent calls, or reads from.
+ */
+#ifndef PP_AGENT_BPF_H
+#define PP_AGENT_BPF_H
+
+#include "dispatch.bpf.h"
+
+/* The agent has filled a policy slot: use it from now on, and let a CPU look for
+ * what to run, which sizes the active set. */
+SEC("syscall")
+int apply_policy(struct pp_apply_args *args)
+{
+	policy_slot = args->slot & 1;
+	size_active_anew();
+	scx_bpf_kick_cpu(bpf_get_smp_processor_id(), SCX_KICK_PREEMPT);
+	return 0;
+}
+
+/* What the user's table says of a cgroup. When all are told the agent bumps
+ * cgroup_generation. */
+SEC("syscall")
+int classify(struct pp_classify_args *args)
+{
+	struct cgroup *cgrp = bpf_cgroup_from_id(args->cgroup_id);
+	struct pp_cgroup *state;
+
+	if (!cgrp)
+		return -ENOENT;
+	state = bpf_cgrp_storage_get(&cgroups, cgrp, NULL,
+				     args->workload ? BPF_LOCAL_STORAGE_GET_F_CREATE : 0);
+	if (state) {
+		state->weight = state->weight ?: PP_WEIGHT_DEFAULT;
+		state->workload = args->workload;
+	}
+	bpf_cgroup_release(cgrp);
+	return state || !args->workload ? 0 : -ENOMEM;
+}
+
+/* The present on the clock of every other time here, for who reads them. */
+SEC("syscall")
+int sample_now(void *unused)
+{
+	sampled_ns = scx_bpf_now();
+	return 0;
+}
+
+/* A row for each task of ours that has run lately; who reads them sorts them. */
+SEC("iter/task")
+int list_tasks(struct bpf_iter__task *iter)
+{
+	struct task_struct *p = iter->task;
+	struct pp_listed_task row = {};
+	struct pp_task *task;
+
+	if (!p)
+		return 0;
+	task = bpf_task_storage_get(&tasks, p, NULL, 0);
+	if (!task)
+		return 0;
+	/* Of one that runs it is as of its last tick. */
+	row.util = pp_util(util_after(task->util_fp, scx_bpf_now() - task->updated_ns, 0, 0));
+	if (!row.util)
+		return 0;
+	row.pid = p->pid;
+	row.tgid = p->tgid;
+	row.cpu = task->last_cpu;
+	bpf_seq_write(iter->meta->seq, &row, sizeof(row));
+	return 0;
+}
+
+#endif /* PP_AGENT_BPF_H */

@@ -1,0 +1,97 @@
+use std::io::{BufRead, BufReader};
+use std::net::Shutdown;
+
+use crossbeam::channel::unbounded;
+use proptest::prelude::*;
+
+use super::*;
+
+/// A desk whose agent answers everything with an error that says what was asked.
+fn desk() -> Desk {
+    let (sender, calls) = unbounded::<Call>();
+    thread::spawn(move || {
+        for (request, reply) in calls {
+            let _ = reply.send(Reply::Error(format!("asked {request:?}")));
+        }
+    });
+    Desk::new(sender)
+}
+
+/// What is answered to these bytes by a desk that has time.
+fn answer(desk: &Desk, bytes: &[u8]) -> String {
+    let (ours, theirs) = UnixStream::pair().unwrap();
+    *desk.root.lock().unwrap() = Pace::new(1e6);
+    *desk.others.lock().unwrap() = Pace::new(1e6);
+    thread::scope(|scope| {
+        let server = scope.spawn(|| serve(theirs, desk));
+        // It may have been refused, and the socket closed, before all is written.
+        let _ = (&ours).write_all(bytes);
+        let _ = ours.shutdown(Shutdown::Write);
+        let mut line = String::new();
+        // Reset, if it was closed with bytes unread: those who write too much may miss why.
+        let _ = BufReader::new(&ours).read_line(&mut line);
+        let _ = server.join().expect("the server panicked");
+        line
+    })
+}
+
+#[test]
+fn what_is_no_request_is_answered() {
+    let desk = desk();
+    for bytes in [&b"\n"[..], b"", b"{}", b"\xff\xfe\n", b"[[[[[[\n", b"\"status"] {
+        let said = answer(&desk, bytes);
+        assert!(said.contains("not a request"), "{said}");
+    }
+    assert!(answer(&desk, b"\"status\"\n\"reload\"\n").contains("asked Status"));
+    assert!(answer(&desk, &[b'['; REQUEST_MAX_BYTES]).contains("longer than 4096 bytes"));
+    assert!(answer(&desk, &[&b"[".repeat(4000)[..], b"\n"].concat()).contains("not a request"));
+}
+
+proptest! {
+    /// Anything at all gets one line of JSON and harms nobody.
+    #[test]
+    fn any_bytes_are_answered(bytes in prop::collection::vec(any::<u8>(), 0..4000)) {
+        let said = answer(&desk(), &bytes);
+        prop_assert!(serde_json::from_str::<Reply>(&said).is_ok(), "{said}");
+    }
+
+    /// So does what is nearly a request.
+    #[test]
+    fn nearly_requests_are_answered(
+        text in r#"\{?"(set_policy|status|reload|top|why|x)"(:\{"(mode|pid|tasks|policy)":("[a-z]{0,9}"|-?[0-9]{0,20}|\{\}|null)\}\}?)?"#
+    ) {
+        let said = answer(&desk(), text.as_bytes());
+        prop_assert!(serde_json::from_str::<Reply>(&said).is_ok(), "{text}: {said}");
+    }
+}
+
+#[test]
+fn others_than_root_may_look() {
+    let desk = desk();
+    let said = |uid, text: &str| format!("{:?}", desk.reply(uid, Ok(text.into())));
+    assert!(said(1000, "\"reload\"").contains("needs root"));
+    assert!(said(1000, "\"status\"").contains("asked Status"));
+    assert!(said(0, "\"reload\"").contains("asked Reload"));
+}
+
+#[test]
+fn who_asks_too_often_is_told_so_and_no_other_is() {
+    let desk = desk();
+    let said = |uid| format!("{:?}", desk.reply(uid, Ok(b"\"status\"".to_vec())));
+    let refused = (0..100).filter(|_| said(1000).contains("too many requests")).count();
+    assert!((70..=80).contains(&refused), "{refused} of 100 were refused");
+    assert!(said(0).contains("asked Status"));
+    let mut pace = Pace::new(2.0);
+    let now = Instant::now();
+    assert!(pace.take(now) && pace.take(now) && !pace.take(now));
+    assert!(pace.take(now + Duration::from_secs(1)));
+}
+
+#[test]
+fn who_says_nothing_is_not_waited_for() {
+    let (_ours, mut theirs) = UnixStream::pair().unwrap();
+    let begin = Instant::now();
+    let said = read_line(&mut theirs, begin + Duration::from_millis(50)).unwrap_err().to_string();
+    assert!(said.contains("no request within"), "{said}");
+    assert!(begin.elapsed() < TIMEOUT);
+}
