@@ -1,37 +1,52 @@
 //! The agent's loop: it sleeps until a signal, a request, a question for
 //! statistics or the end of the scheduler wakes it. It looks around by itself only if it
-//! was asked to choose the mode, or to treat cgroups that may yet come.
+//! was asked to choose the mode, to treat cgroups that may yet come, or to watch for a
+//! client, and tells systemd that it lives if that wants to know.
 
 use std::mem::MaybeUninit;
+use std::net::SocketAddr;
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::thread;
 
 use anyhow::{Context, Result, bail};
-use crossbeam::channel::{Receiver, Sender, bounded, select, unbounded};
-use log::{info, warn};
+use crossbeam::channel::{Receiver, Sender, bounded, never, select, tick, unbounded};
+use log::{error, info, warn};
 use scx_stats::prelude::*;
+use scx_utils::autopower::PowerProfile;
 
 use crate::cli::Cli;
-use crate::control::{Call, Server};
+use crate::config;
+use crate::control::Server;
+use crate::events::{Event, watch_signals};
 use crate::host;
+use crate::metrics::Metrics;
+use crate::profile::watch_profile;
 use crate::scheduler::Scheduler;
-use crate::session::{End, Session, Wish};
-use crate::stats;
+use crate::session::{End, Session};
+use crate::stats::{self, Counters};
 use crate::status::StatusClock;
+use crate::systemd;
 use crate::topology::Ranks;
+use crate::watch::watch_config;
+use crate::wish::Wish;
 
 /// Loads the scheduler and serves until it is told to stop.
 /// Fails, with nothing attached, when it cannot be loaded or the kernel ends it.
 pub fn run(cli: &Cli) -> Result<()> {
-    let mut wish = Wish::new(cli)?;
-    host::check_can_load()?;
     let mut ranks = Ranks::read()?;
-    wish.policy(&ranks)?;
-    let (calls_in, calls) = unbounded();
-    let _server = Server::start(calls_in)?;
-    let stop = stop_on_signals()?;
+    let wish = Wish::new(cli, &ranks)?;
+    host::check_can_load()?;
+    let (news, events) = unbounded();
+    let _server = Server::start(news.clone())?;
+    watch_signals(news.clone())?;
+    watch_profile(news.clone())?;
+    if let Err(err) = watch_config(&config::path(cli.config.as_deref()), news.clone()) {
+        warn!("{err:#}: say 'scx_powerpack reload' when it has changed");
+    }
+    let mut agent = Agent { cli, wish, events, outside: Outside::new(news)? };
+    agent.outside.serve_metrics(agent.wish.metrics)?;
     loop {
-        match run_once(cli, ranks, &mut wish, &calls, &stop)? {
+        match agent.run_once(ranks)? {
             End::Stopped => return Ok(()),
             End::Restart => info!("the set of CPUs changed while loading: starting again"),
         }
@@ -39,59 +54,142 @@ pub fn run(cli: &Cli) -> Result<()> {
     }
 }
 
-fn run_once(
-    cli: &Cli,
-    ranks: Ranks,
-    wish: &mut Wish,
-    calls: &Receiver<Call>,
-    stop: &Receiver<()>,
-) -> Result<End> {
-    let policy = wish.policy(&ranks)?;
-    let mut object = MaybeUninit::uninit();
-    let scheduler = Scheduler::start(&ranks, policy, cli.verbose, &mut object)?;
-    let exited = watch(scheduler.exit_fd()?)?;
-    let clock = StatusClock::new(scheduler.snapshot(&ranks)?);
-    let server =
-        StatsServer::new(stats::server_data()).launch().context("cannot serve statistics")?;
-    info!(
-        "attached: mode {}, {} CPUs in {} cores and {} LLCs; Ctrl-C to stop",
-        policy.mode,
-        ranks.cpus().len(),
-        ranks.nr_cores(),
-        ranks.llcs().len()
-    );
-    print_stats_every(cli);
+/// What stays when the scheduler is loaded anew.
+struct Agent<'a> {
+    cli: &'a Cli,
+    wish: Wish,
+    events: Receiver<Event>,
+    outside: Outside,
+}
+
+impl Agent<'_> {
+    fn run_once(&mut self, ranks: Ranks) -> Result<End> {
+        let policy = self.wish.policy(&ranks)?;
+        let mut object = MaybeUninit::uninit();
+        let scheduler = Scheduler::start(&ranks, policy, self.cli.verbose, &mut object)?;
+        let exited = watch(scheduler.exit_fd()?)?;
+        let clock = StatusClock::new(scheduler.snapshot(&ranks)?);
+        let server =
+            StatsServer::new(stats::server_data()).launch().context("cannot serve statistics")?;
+        info!(
+            "attached: mode {}, {} CPUs in {} cores and {} LLCs; Ctrl-C to stop",
+            policy.mode,
+            ranks.cpus().len(),
+            ranks.nr_cores(),
+            ranks.llcs().len()
+        );
+        print_stats_every(self.cli);
+        let mut session = Session::new(self.cli, scheduler, ranks, policy, clock, &mut self.wish);
+        session.note_profile(self.outside.profile);
+        session.classify()?;
+        self.outside.follow(&mut session);
+        give_back_memory();
+        systemd::ready(&session.summary());
+        serve(&mut session, &mut self.outside, &self.events, &exited, &server)?;
+        systemd::stopping();
+        session.end()
+    }
+}
+
+/// Until the user wants it to end, or the kernel has ended it.
+fn serve(
+    session: &mut Session<'_>,
+    outside: &mut Outside,
+    events: &Receiver<Event>,
+    exited: &Receiver<()>,
+    server: &StatsServer<(), Counters>,
+) -> Result<()> {
     let (stats_out, stats_in) = server.channels();
-    let mut session = Session::new(cli, scheduler, ranks, policy, clock, wish);
-    session.classify()?;
-    give_back_memory();
+    let heartbeat = systemd::heartbeat().map_or_else(never, tick);
     loop {
         select! {
-            recv(stop) -> _ => break,
-            recv(exited) -> _ => break,
+            recv(exited) -> _ => return Ok(()),
+            recv(events) -> event => match event {
+                Ok(Event::Stop) | Err(_) => return Ok(()),
+                Ok(event) => outside.take(event, session),
+            },
             recv(stats_in) -> asked => match asked {
                 Ok(()) => stats_out.send(session.counters()?)?,
                 Err(_) => bail!("the statistics server has ended"),
             },
-            recv(calls) -> call => if let Ok((request, reply)) = call {
-                // The client may have gone; that is its own affair.
-                let _ = reply.send(session.answer(request));
-            },
-            recv(session.timer()) -> _ => session.look_around(),
+            recv(session.timer()) -> _ => {
+                session.look_around();
+                outside.follow(session);
+            }
+            recv(heartbeat) -> _ => systemd::alive(),
         }
     }
-    session.end()
 }
 
-/// SIGINT, SIGTERM and SIGHUP.
-fn stop_on_signals() -> Result<Receiver<()>> {
-    let (sender, receiver) = bounded(1);
-    ctrlc::set_handler(move || {
-        // Full: it was told to stop already.
-        let _ = sender.try_send(());
-    })
-    .context("cannot handle signals")?;
-    Ok(receiver)
+/// Who the agent deals with beside the kernel.
+struct Outside {
+    /// For those who have news for the agent.
+    news: Sender<Event>,
+    metrics: Option<Metrics>,
+    /// systemd has opened the port for metrics: it is not ours to change.
+    has_socket: bool,
+    /// As it was told last.
+    profile: PowerProfile,
+}
+
+impl Outside {
+    fn new(news: Sender<Event>) -> Result<Self> {
+        let listen = |listener| Metrics::listen(listener, news.clone());
+        let metrics = systemd::metrics_socket().map(listen).transpose()?;
+        let has_socket = metrics.is_some();
+        Ok(Outside { news, metrics, has_socket, profile: PowerProfile::Unknown })
+    }
+
+    /// Serves metrics there, and nowhere else.
+    fn serve_metrics(&mut self, wanted: Option<SocketAddr>) -> Result<()> {
+        let served = self.metrics.as_ref().map(|metrics| metrics.address);
+        if !self.has_socket && served != wanted {
+            // The port first: the new address may differ in no more than the host.
+            self.metrics = None;
+            let serve = |address| Metrics::serve(address, self.news.clone());
+            self.metrics = wanted.map(serve).transpose()?;
+        }
+        Ok(())
+    }
+
+    fn take(&mut self, event: Event, session: &mut Session<'_>) {
+        match event {
+            Event::Stop => {}
+            Event::Reload => reload(session),
+            Event::ConfigChanged if session.has_seen_config() => {}
+            Event::ConfigChanged => reload(session),
+            Event::Profile(profile) => {
+                self.profile = profile;
+                session.note_profile(profile);
+            }
+            Event::Call((request, reply)) => {
+                // The client may have gone; that is its own affair.
+                let _ = reply.send(session.answer(request));
+            }
+        }
+        self.follow(session);
+    }
+
+    /// What depends on the configuration, and on the mode.
+    fn follow(&mut self, session: &mut Session<'_>) {
+        let begun = self.serve_metrics(session.metrics());
+        // A scrape comes too seldom for a lease.
+        let kept = session.keep_latency(self.metrics.is_some());
+        if let Err(err) = begun.and(kept) {
+            error!("{err:#}");
+        }
+        systemd::status(&session.summary());
+    }
+}
+
+/// The configuration file anew, for who is not there to be told how it went.
+fn reload(session: &mut Session<'_>) {
+    systemd::reloading();
+    match session.reload() {
+        Ok(_) => info!("the configuration was read again"),
+        Err(err) => error!("the configuration stays as it was: {err:#}"),
+    }
+    systemd::ready(&session.summary());
 }
 
 /// A channel that speaks when `fd` becomes readable.

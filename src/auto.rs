@@ -4,24 +4,59 @@ use std::fs;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
+use anyhow::{Result, ensure};
 use scx_utils::autopower::{PowerProfile, fetch_power_profile};
+use serde::{Deserialize, Serialize};
 
 use crate::policy::Mode;
 
 /// How often the evidence is looked at: rare enough to cost an idle machine nothing
 /// (a wake-up of some 100 us), often enough that nobody waits for the change.
 pub const PERIOD: Duration = Duration::from_secs(5);
-/// Above this the machine is busy: packing and spread use nearly the same CPUs then, and
-/// spread has no queueing (%).
-const BUSY_PCT: f64 = 60.0;
-/// Below this it is calm. The gap keeps a load in between from switching it to and fro (%).
-const CALM_PCT: f64 = 30.0;
-/// `some avg10` of /proc/pressure/cpu from which tasks wait for CPUs (%).
-const PRESSURE_PCT: f64 = 20.0;
 /// So many times in a row it has to be busy: ten seconds, longer than a page loads.
 const BUSY_LOOKS: u32 = 2;
 /// And calm, to go back: half a minute, longer than the pauses in a build.
 const CALM_LOOKS: u32 = 6;
+
+/// By what the mode is chosen: the table `[auto]` of the configuration file.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Rules {
+    /// The desktop's power profile goes before everything else.
+    pub power_profile: bool,
+    /// On battery the machine packs, whatever its load.
+    pub battery: bool,
+    /// From this load on the machine is busy: packing and spread use nearly the same CPUs
+    /// then, and spread has no queueing (1..=100 % of its capacity).
+    pub busy_pct: u32,
+    /// Up to this it is calm. The gap keeps a load in between from switching it to and fro
+    /// (0.. %, less than `busy_pct`).
+    pub calm_pct: u32,
+    /// `some avg10` of /proc/pressure/cpu from which it is busy too: tasks wait (1..=100 %).
+    pub pressure_pct: u32,
+}
+
+impl Default for Rules {
+    fn default() -> Self {
+        Rules { power_profile: true, battery: true, busy_pct: 60, calm_pct: 30, pressure_pct: 20 }
+    }
+}
+
+impl Rules {
+    /// Fails with a sentence that begins with the field that is wrong.
+    pub fn check(&self) -> Result<()> {
+        for (name, pct) in [("busy_pct", self.busy_pct), ("pressure_pct", self.pressure_pct)] {
+            ensure!((1..=100).contains(&pct), "{name} {pct} is out of range: 1..100");
+        }
+        ensure!(
+            self.calm_pct < self.busy_pct,
+            "calm_pct {} must be less than busy_pct, {}",
+            self.calm_pct,
+            self.busy_pct
+        );
+        Ok(())
+    }
+}
 
 /// What the choice is made from.
 #[derive(Clone, Copy, Debug)]
@@ -36,10 +71,15 @@ pub struct Evidence {
 }
 
 impl Evidence {
-    /// Looks at this machine, whose load is `load_pct`. What cannot be read is left out.
-    pub fn gather(load_pct: f64) -> Self {
+    /// Looks at this machine, whose load is `load_pct` and whose desktop tells `profile`.
+    /// What cannot be read is left out.
+    pub fn gather(load_pct: f64, profile: PowerProfile) -> Self {
         Evidence {
-            profile: fetch_power_profile(false),
+            profile: match profile {
+                // No daemon: what the firmware or the user has set for the CPUs.
+                PowerProfile::Unknown => fetch_power_profile(true),
+                told => told,
+            },
             on_battery: on_battery(Path::new("/sys/class/power_supply")),
             load_pct,
             pressure_pct: fs::read_to_string("/proc/pressure/cpu")
@@ -70,18 +110,19 @@ impl Chooser {
     }
 
     /// Which mode, and why.
-    pub fn choose(&mut self, now: &Evidence) -> (Mode, String) {
+    pub fn choose(&mut self, now: &Evidence, rules: &Rules) -> (Mode, String) {
         match now.profile {
+            _ if !rules.power_profile => {}
             PowerProfile::Performance => {
                 return (Mode::Spread, "power profile performance".into());
             }
             PowerProfile::Powersave => return (Mode::Packing, "power profile power-saver".into()),
             PowerProfile::Balanced { .. } | PowerProfile::Unknown => {}
         }
-        if now.on_battery == Some(true) {
+        if rules.battery && now.on_battery == Some(true) {
             return (Mode::Packing, "on battery".into());
         }
-        self.follow(now);
+        self.follow(now, rules);
         let load = format!("load {:.0} %, pressure {:.0} %", now.load_pct, now.pressure_pct);
         if self.spreads {
             (Mode::Spread, format!("busy: {load}"))
@@ -91,9 +132,10 @@ impl Chooser {
     }
 
     /// Changes sides when the other has been right for long enough.
-    fn follow(&mut self, now: &Evidence) {
-        let busy = now.load_pct >= BUSY_PCT || now.pressure_pct >= PRESSURE_PCT;
-        let calm = now.load_pct <= CALM_PCT && now.pressure_pct < PRESSURE_PCT;
+    fn follow(&mut self, now: &Evidence, rules: &Rules) {
+        let pressed = now.pressure_pct >= f64::from(rules.pressure_pct);
+        let busy = now.load_pct >= f64::from(rules.busy_pct) || pressed;
+        let calm = now.load_pct <= f64::from(rules.calm_pct) && !pressed;
         let (other, needed) = if self.spreads { (calm, CALM_LOOKS) } else { (busy, BUSY_LOOKS) };
         self.looks = if other { self.looks + 1 } else { 0 };
         if self.looks >= needed {
@@ -143,24 +185,24 @@ mod tests {
 
     #[test]
     fn profile_goes_before_battery_and_battery_before_load() {
-        let mut chooser = Chooser::default();
+        let (mut chooser, rules) = (Chooser::default(), Rules::default());
         let busy = Evidence { load_pct: 99.0, ..quiet() };
         let performance =
             Evidence { profile: PowerProfile::Performance, on_battery: Some(true), ..quiet() };
-        assert_eq!(chooser.choose(&performance).0, Mode::Spread);
+        assert_eq!(chooser.choose(&performance, &rules).0, Mode::Spread);
         for _ in 0..10 {
             let saver = Evidence { profile: PowerProfile::Powersave, ..busy };
-            assert_eq!(chooser.choose(&saver).0, Mode::Packing);
+            assert_eq!(chooser.choose(&saver, &rules).0, Mode::Packing);
             let battery = Evidence { on_battery: Some(true), ..busy };
-            assert_eq!(chooser.choose(&battery), (Mode::Packing, "on battery".into()));
+            assert_eq!(chooser.choose(&battery, &rules), (Mode::Packing, "on battery".into()));
         }
     }
 
     #[test]
     fn load_switches_late_and_back_later_and_not_in_between() {
-        let mut chooser = Chooser::default();
+        let (mut chooser, rules) = (Chooser::default(), Rules::default());
         let mut modes = |evidence: Evidence, looks| -> Vec<Mode> {
-            (0..looks).map(|_| chooser.choose(&evidence).0).collect()
+            (0..looks).map(|_| chooser.choose(&evidence, &rules).0).collect()
         };
         let busy = Evidence { load_pct: 80.0, ..quiet() };
         let between = Evidence { load_pct: 45.0, ..quiet() };
@@ -173,6 +215,29 @@ mod tests {
         assert_eq!(modes(between, 50), [Mode::Packing; 50]);
         let pressed = Evidence { pressure_pct: 25.0, ..quiet() };
         assert_eq!(modes(pressed, 2), [Mode::Packing, Mode::Spread], "waiting is evidence too");
+    }
+
+    #[test]
+    fn rules_can_be_changed_within_reason() {
+        let rules = Rules {
+            power_profile: false,
+            battery: false,
+            busy_pct: 4,
+            calm_pct: 2,
+            ..Rules::default()
+        };
+        rules.check().unwrap();
+        let mut chooser = Chooser::default();
+        let now = Evidence { profile: PowerProfile::Powersave, on_battery: Some(true), ..quiet() };
+        chooser.choose(&now, &rules);
+        assert_eq!(chooser.choose(&now, &rules).0, Mode::Spread, "a load of 5 % is busy");
+        for (bad, said) in [
+            (Rules { busy_pct: 101, ..Rules::default() }, "busy_pct 101 is out of range"),
+            (Rules { calm_pct: 60, ..Rules::default() }, "calm_pct 60 must be less"),
+            (Rules { pressure_pct: 0, ..Rules::default() }, "pressure_pct 0 is out of range"),
+        ] {
+            assert!(bad.check().unwrap_err().to_string().starts_with(said));
+        }
     }
 
     #[test]

@@ -1,11 +1,16 @@
 //! Every flag and subcommand.
 
+use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Parser, Subcommand};
 
 use crate::policy::PolicyArgs;
+
+/// On loopback: who wants to be seen from elsewhere says so. The port is free of those that
+/// Prometheus' list of exporters names.
+const METRICS_DEFAULT: &str = "127.0.0.1:9994";
 
 /// Pack the work of this machine on the fewest CPUs whose capacity carries it.
 ///
@@ -27,6 +32,10 @@ pub struct Cli {
     /// Read this configuration file [default: /etc/scx_powerpack/config.toml, if it is there]
     #[arg(long, value_name = "FILE")]
     pub config: Option<PathBuf>,
+
+    /// Serve OpenMetrics over HTTP on this address [default if none is given: 127.0.0.1:9994]
+    #[arg(long, value_name = "ADDR", num_args = 0..=1, default_missing_value = METRICS_DEFAULT)]
+    pub metrics: Option<SocketAddr>,
 
     /// Print statistics every SECONDS while running
     #[arg(long, value_name = "SECONDS", value_parser = seconds)]
@@ -58,6 +67,11 @@ pub enum Command {
     /// Measure what packing does to this machine: workloads under the kernel's scheduler,
     /// our modes, and others
     Bench(BenchArgs),
+    /// Check the configuration file, or show what it comes to
+    Config {
+        #[command(subcommand)]
+        command: ConfigCommand,
+    },
     /// Show the running scheduler's mode, or switch it and its knobs
     Mode {
         /// The mode to switch to: packing, balance, spread or auto
@@ -77,6 +91,32 @@ pub enum Command {
     },
     /// Show this machine's CPUs in the order in which they are filled
     Topology,
+    /// Show where a process's threads, or one thread, are put, and why
+    Why {
+        /// Of a process or a thread
+        #[arg(value_parser = clap::value_parser!(u32).range(1..))]
+        pid: u32,
+        /// End after so many placements
+        #[arg(long, value_name = "N", default_value_t = 20)]
+        most: usize,
+    },
+}
+
+/// What can be done with the configuration file; nothing is changed by it.
+#[derive(Debug, Subcommand)]
+pub enum ConfigCommand {
+    /// Say whether the file is right, for this machine too
+    Check {
+        /// Which file [default: /etc/scx_powerpack/config.toml]
+        #[arg(long, value_name = "FILE")]
+        config: Option<PathBuf>,
+    },
+    /// Print all settings as the file and the defaults make them
+    Show {
+        /// Which file [default: /etc/scx_powerpack/config.toml]
+        #[arg(long, value_name = "FILE")]
+        config: Option<PathBuf>,
+    },
 }
 
 /// Parse an interval: seconds, at least 0.1, with a fraction if wanted.

@@ -15,6 +15,7 @@ use anyhow::{Context, Result, anyhow, bail, ensure};
 use crossbeam::channel::{Sender, bounded};
 use log::debug;
 
+use crate::events::Event;
 use crate::protocol::{Reply, Request, SOCKET, TIMEOUT};
 
 /// The longest request that is read; real ones have some tens of bytes.
@@ -37,12 +38,12 @@ pub struct Server {
 }
 
 impl Server {
-    /// Listens, and hands each request to `calls`.
+    /// Listens, and hands each request to the agent.
     /// Fails when something other than a dead socket of ours is in the way.
-    pub fn start(calls: Sender<Call>) -> Result<Self> {
+    pub fn start(events: Sender<Event>) -> Result<Self> {
         let path = PathBuf::from(SOCKET);
         let listener = listen(&path)?;
-        let desk = Arc::new(Desk::new(calls));
+        let desk = Arc::new(Desk::new(events));
         thread::Builder::new()
             .name("control".into())
             .spawn(move || listener.incoming().flatten().for_each(|stream| receive(&desk, stream)))
@@ -107,15 +108,15 @@ fn peer(stream: &UnixStream) -> Result<libc::ucred> {
 
 /// What all clients share.
 struct Desk {
-    calls: Sender<Call>,
+    events: Sender<Event>,
     root: Mutex<Pace>,
     others: Mutex<Pace>,
 }
 
 impl Desk {
-    fn new(calls: Sender<Call>) -> Self {
+    fn new(events: Sender<Event>) -> Self {
         Desk {
-            calls,
+            events,
             root: Mutex::new(Pace::new(ROOT_PER_S)),
             others: Mutex::new(Pace::new(OTHERS_PER_S)),
         }
@@ -137,7 +138,8 @@ impl Desk {
 
     fn ask_agent(&self, request: Request) -> Result<Reply> {
         let (sender, receiver) = bounded(1);
-        self.calls.send((request, sender)).map_err(|_| anyhow!("the agent is gone"))?;
+        let call = Event::Call((request, sender));
+        self.events.send(call).map_err(|_| anyhow!("the agent is gone"))?;
         receiver.recv_timeout(TIMEOUT).context("the agent is busy")
     }
 }

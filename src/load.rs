@@ -64,7 +64,7 @@ mod tests {
     fn it_is_the_mean_since_the_last_look() {
         let mut meter = LoadMeter::default();
         assert_eq!(meter.pct(&snapshot(1000, [500, 0])).round(), 39.0, "utilization: 600 of 1536");
-        assert_eq!(meter.pct(&snapshot(2000, [600, 100])), 10.0);
+        assert_eq!(meter.pct(&snapshot(2000, [600, 100])).round(), 10.0);
         assert_eq!(meter.pct(&snapshot(3000, [1600, 100])).round(), 67.0);
         assert_eq!(meter.pct(&snapshot(4000, [1600, 100])), 0.0);
     }

@@ -9,10 +9,13 @@ mod cli;
 mod config;
 mod control;
 mod efficiency;
+mod events;
 mod host;
 mod load;
+mod metrics;
 mod mode;
 mod policy;
+mod profile;
 mod protocol;
 #[cfg(test)]
 mod pure;
@@ -22,7 +25,11 @@ mod session;
 mod sim;
 mod stats;
 mod status;
+mod systemd;
 mod topology;
+mod watch;
+mod why;
+mod wish;
 mod workloads;
 
 use std::process::ExitCode;
@@ -54,11 +61,13 @@ fn run(cli: &Cli) -> Result<ExitCode> {
     }
     match &cli.command {
         Some(Command::Bench(_)) => unreachable!("it has an exit status of its own"),
+        Some(Command::Config { command }) => config::run(command),
         Some(Command::Mode { mode, policy }) => report::mode(mode.as_deref(), policy),
         Some(Command::Reload) => report::reload(),
         Some(Command::Status { json }) => report::status(*json),
         Some(Command::Sim(args)) => sim::run(args),
         Some(Command::Topology) => report::topology(),
+        Some(Command::Why { pid, most }) => why::run(*pid, *most),
         None if cli.help_stats => stats::describe(),
         None if cli.monitor.is_some() => stats::monitor(cli.monitor),
         None => agent::run(cli),

@@ -137,6 +137,16 @@ impl Policy {
         Ok(self)
     }
 
+    /// As the user would say it, nothing left out.
+    pub fn to_args(self) -> PolicyArgs {
+        PolicyArgs {
+            max_cores: Some(self.max_cores.map_or(MaxCores::All, MaxCores::Cores)),
+            pack: Some(self.pack),
+            fill_pct: Some(self.fill_pct),
+            latency_budget_ms: Some(self.latency_budget.as_millis() as u32),
+        }
+    }
+
     /// The row of parameters that the BPF side reads.
     pub fn to_bpf(self, ranks: &Ranks) -> intf::pp_policy {
         // Without a ceiling those that are offline now are counted too: they may come.

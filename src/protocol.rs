@@ -35,8 +35,12 @@ pub enum Request {
     /// measured from now on for as long as somebody asks this.
     Top { tasks: usize },
     /// Tell why the thread or process was put where it was, since the last time that this
-    /// was asked.
-    Why { pid: u32 },
+    /// was asked; with `end` for the last time.
+    Why {
+        pid: u32,
+        #[serde(default)]
+        end: bool,
+    },
 }
 
 impl Request {
@@ -109,7 +113,7 @@ mod tests {
             (r#""reload""#, Request::Reload),
             (r#""status""#, Request::Status),
             (r#"{"top":{"tasks":5}}"#, Request::Top { tasks: 5 }),
-            (r#"{"why":{"pid":7}}"#, Request::Why { pid: 7 }),
+            (r#"{"why":{"pid":7}}"#, Request::Why { pid: 7, end: false }),
         ] {
             assert_eq!(serde_json::from_str::<Request>(text).unwrap(), request);
             let documented = include_str!("../docs/control-protocol.md");
@@ -132,7 +136,11 @@ mod tests {
     #[test]
     fn who_is_not_root_may_look_and_no_more() {
         let set = Request::SetPolicy { mode: None, policy: PolicyArgs::default() };
-        assert!([set, Request::Reload, Request::Why { pid: 1 }].iter().all(Request::is_for_root));
+        assert!(
+            [set, Request::Reload, Request::Why { pid: 1, end: false }]
+                .iter()
+                .all(Request::is_for_root)
+        );
         assert!(!Request::Status.is_for_root() && !Request::Top { tasks: 1 }.is_for_root());
     }
 }

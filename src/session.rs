@@ -1,64 +1,38 @@
 //! A loaded scheduler and what the user wants of it: requests, mode `auto`, and the
 //! table of workloads.
 
+mod observe;
+
+use std::fs;
+use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
 use anyhow::{Result, bail};
 use crossbeam::channel::{Receiver, after, never};
 use log::{info, warn};
+use observe::Leases;
+use scx_utils::autopower::PowerProfile;
 
 use crate::auto::{self, Chooser, Evidence};
 use crate::cli::Cli;
-use crate::config::Config;
+use crate::config;
 use crate::host;
 use crate::load::LoadMeter;
-use crate::policy::{Choice, Mode, Policy, PolicyArgs};
+use crate::policy::{Choice, Policy, PolicyArgs};
 use crate::protocol::{Reply, Request};
 use crate::scheduler::Scheduler;
 use crate::stats::Counters;
-use crate::status::{Status, StatusClock, Told};
+use crate::status::{Reloads, Status, StatusClock, Told};
 use crate::topology::Ranks;
-use crate::workloads::{self, Table, Treatment};
+use crate::wish::Wish;
+use crate::workloads::{self, Treatment};
 
 /// How soon a cgroup that begins is treated as the table says.
 const CGROUP_PERIOD: Duration = Duration::from_secs(1);
 
-/// For how long latencies, or the placements of a task, are watched after they were asked
-/// for: longer than the slowest of those who ask again and again.
-const WATCH_LEASE: Duration = Duration::from_secs(10);
-
-/// What the user wants: kept while the scheduler is loaded anew.
-pub struct Wish {
-    choice: Choice,
-    args: PolicyArgs,
-    table: Table,
-    /// The mode that is in force, or is to be.
-    mode: Mode,
-}
-
-impl Wish {
-    /// The command line, and for the rest the configuration file. Fails with a sentence.
-    pub fn new(cli: &Cli) -> Result<Self> {
-        let config = Config::read(cli.config.as_deref())?;
-        let named = cli.mode.as_deref().map(str::parse).transpose()?;
-        let choice = named.or(config.mode).unwrap_or(Choice::Fixed(Mode::Packing));
-        let mode = match choice {
-            Choice::Fixed(mode) => mode,
-            // Until there is evidence.
-            Choice::Auto => Mode::Packing,
-        };
-        Ok(Wish { choice, args: cli.policy.or(&config.policy), table: config.workloads, mode })
-    }
-
-    /// The policy, checked against the machine. Fails with a sentence.
-    pub fn policy(&self, ranks: &Ranks) -> Result<Policy> {
-        // In auto a knob that another mode has waits for that mode.
-        let args = match self.choice {
-            Choice::Auto => self.args.for_mode(self.mode),
-            Choice::Fixed(_) => self.args.clone(),
-        };
-        Policy::of(self.mode).with(self.mode, &args).checked(ranks)
-    }
+/// The configuration file's text, if there is one.
+fn read_config(cli: &Cli) -> Option<String> {
+    fs::read_to_string(config::path(cli.config.as_deref())).ok()
 }
 
 /// How a run of the scheduler ended.
@@ -82,12 +56,12 @@ pub struct Session<'a> {
     /// Why `auto` chose the mode.
     reason: Option<String>,
     timer: Receiver<Instant>,
-    /// Until when latencies are watched for those who ask again and again.
-    latency_until: Option<Instant>,
-    /// They are watched for good.
-    keeps_latency: bool,
-    /// Whose placements are watched, and until when.
-    watched: Option<(u32, Instant)>,
+    leases: Leases,
+    reloads: Reloads,
+    /// The desktop's power profile, as it was told last.
+    profile: PowerProfile,
+    /// The configuration file as it was read last, taken or not.
+    seen_config: Option<String>,
     /// How many cgroups there were when the table was last applied.
     cgroups: usize,
     /// How many of them the table names.
@@ -114,9 +88,10 @@ impl<'a> Session<'a> {
             load: LoadMeter::default(),
             reason: None,
             timer: never(),
-            latency_until: None,
-            keeps_latency: false,
-            watched: None,
+            leases: Leases::default(),
+            reloads: Reloads::default(),
+            profile: PowerProfile::Unknown,
+            seen_config: read_config(cli),
             cgroups: 0,
             treated: 0,
         };
@@ -139,9 +114,8 @@ impl<'a> Session<'a> {
             (true, Choice::Auto) => Some(auto::PERIOD),
             (true, Choice::Fixed(_)) => None,
         };
-        let leases = [self.latency_until, self.watched.map(|(_, until)| until)];
-        let leases = leases.into_iter().flatten().map(|end| end.duration_since(Instant::now()));
-        self.timer = looks.into_iter().chain(leases).min().map_or_else(never, after);
+        let lease = self.leases.left(Instant::now());
+        self.timer = looks.into_iter().chain(lease).min().map_or_else(never, after);
     }
 
     /// What nobody tells us: what `auto` goes by, and new cgroups.
@@ -167,7 +141,8 @@ impl<'a> Session<'a> {
             Ok(now) => self.load.pct(&now),
             Err(err) => return warn!("cannot tell the load: {err:#}"),
         };
-        let (mode, reason) = self.chooser.choose(&Evidence::gather(load_pct));
+        let evidence = Evidence::gather(load_pct, self.profile);
+        let (mode, reason) = self.chooser.choose(&evidence, &self.wish.rules);
         if mode != self.policy.mode {
             info!("auto: {reason}");
             // --pack small is for packing alone: in another mode it waits.
@@ -200,7 +175,7 @@ impl<'a> Session<'a> {
             Request::Reload => self.reload(),
             Request::Status => self.status().map(|status| Reply::Status(Box::new(status))),
             Request::Top { tasks } => self.top(tasks),
-            Request::Why { pid } => self.why(pid),
+            Request::Why { pid, end } => self.why(pid, end),
         };
         reply.unwrap_or_else(|err| Reply::Error(format!("{err:#}")))
     }
@@ -219,14 +194,48 @@ impl<'a> Session<'a> {
 
     /// The configuration file anew, beneath the command line; what was asked of the
     /// running scheduler since is forgotten. If anything is wrong nothing changes.
-    fn reload(&mut self) -> Result<Reply> {
-        let wish = Wish::new(self.cli)?;
+    pub fn reload(&mut self) -> Result<Reply> {
+        self.seen_config = read_config(self.cli);
+        let wish = Wish::new(self.cli, &self.ranks);
+        self.reloads.last_ok = wish.is_ok();
+        match &wish {
+            Ok(_) => self.reloads.ok += 1,
+            Err(_) => self.reloads.failed += 1,
+        }
+        let wish = wish?;
         let took_us = self.apply(wish.policy(&self.ranks)?)?;
         let choice = wish.choice;
         *self.wish = wish;
         self.classify()?;
         self.follow(choice);
         Ok(self.told(took_us))
+    }
+
+    /// Whether the configuration file says what it said when it was read last.
+    pub fn has_seen_config(&self) -> bool {
+        self.seen_config == read_config(self.cli)
+    }
+
+    /// Where OpenMetrics are wanted.
+    pub fn metrics(&self) -> Option<SocketAddr> {
+        self.wish.metrics
+    }
+
+    /// The desktop's power profile has changed.
+    pub fn note_profile(&mut self, profile: PowerProfile) {
+        self.profile = profile;
+        if self.wish.choice == Choice::Auto {
+            self.choose();
+        }
+    }
+
+    /// The state in a few words.
+    pub fn summary(&self) -> String {
+        let mode = self.policy.mode;
+        match &self.reason {
+            Some(reason) => format!("mode {mode} (auto: {reason})"),
+            None => format!("mode {mode}"),
+        }
     }
 
     /// From now on the mode is chosen so.
@@ -270,54 +279,10 @@ impl<'a> Session<'a> {
             auto: self.wish.choice == Choice::Auto,
             reason: self.reason.clone(),
             workloads: self.treated,
+            reloads: self.reloads,
             enable_seq: host::enable_seq(),
         };
         Ok(self.clock.status(now, &self.ranks, self.policy, told))
-    }
-
-    fn top(&mut self, tasks: usize) -> Result<Reply> {
-        self.scheduler.watch_latency(true)?;
-        self.latency_until = Some(Instant::now() + WATCH_LEASE);
-        self.set_timer();
-        let status = Box::new(self.status()?);
-        Ok(Reply::Top { status, tasks: self.scheduler.busiest(tasks)? })
-    }
-
-    fn why(&mut self, pid: u32) -> Result<Reply> {
-        match self.watched {
-            Some((other, until)) if other != pid && until > Instant::now() => {
-                bail!("the placements of process {other} are being watched: try again later")
-            }
-            Some((same, _)) if same == pid => {}
-            _ => {
-                // What is there is of another task, or from long ago.
-                self.scheduler.placements()?;
-                self.scheduler.watch_pid(Some(pid))?;
-            }
-        }
-        self.watched = Some((pid, Instant::now() + WATCH_LEASE));
-        self.set_timer();
-        let (placements, lost) = self.scheduler.placements()?;
-        Ok(Reply::Why { placements, lost })
-    }
-
-    /// Stops watching what nobody has asked for lately.
-    fn end_leases(&mut self, now: Instant) -> Result<()> {
-        if self.latency_until.is_some_and(|until| until <= now) {
-            self.latency_until = None;
-            self.scheduler.watch_latency(self.keeps_latency)?;
-        }
-        if self.watched.is_some_and(|(_, until)| until <= now) {
-            self.watched = None;
-            self.scheduler.watch_pid(None)?;
-        }
-        Ok(())
-    }
-
-    /// Measures wake-up latencies for good: for who asks too seldom for a lease.
-    pub fn keep_latency(&mut self) -> Result<()> {
-        self.keeps_latency = true;
-        self.scheduler.watch_latency(true)
     }
 
     pub fn counters(&self) -> Result<Counters> {

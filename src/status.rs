@@ -55,12 +55,28 @@ pub struct Status {
     /// The instant all of this is of, on a clock of its own (ns).
     pub now_ns: u64,
     pub enable_seq: Option<u64>,
+    pub reloads: Reloads,
     pub cpus: Vec<CpuStatus>,
     /// Tasks that wait for the active CPUs of each last-level cache.
     pub waiting: Vec<u32>,
     /// From a wake-up until the task runs, as long as somebody watches.
     pub wake_latency: Latency,
     pub counters: Counters,
+}
+
+/// How often the configuration file was read again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Reloads {
+    pub ok: u64,
+    pub failed: u64,
+    /// The last one was taken; the first reading counts.
+    pub last_ok: bool,
+}
+
+impl Default for Reloads {
+    fn default() -> Self {
+        Reloads { ok: 0, failed: 0, last_ok: true }
+    }
 }
 
 /// Times in buckets of powers of two.
@@ -190,6 +206,7 @@ pub struct Told {
     pub auto: bool,
     pub reason: Option<String>,
     pub workloads: usize,
+    pub reloads: Reloads,
     pub enable_seq: Option<u64>,
 }
 
@@ -225,6 +242,7 @@ impl StatusClock {
             interval_s: seconds(interval_ns),
             now_ns: now.now_ns,
             enable_seq: told.enable_seq,
+            reloads: told.reloads,
             cpus: cpus
                 .map(|(rank, cpu)| {
                     let was = &self.last.cpus[cpu.cpu];

@@ -6,7 +6,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use glob::{MatchOptions, Pattern};
-use serde::{Deserialize, Deserializer, de};
+use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
 use crate::bpf::intf;
 
@@ -40,14 +40,14 @@ impl Treatment {
 
 /// Patterns of cgroups by treatment. A name matches a cgroup of that name wherever it
 /// is, one with a `/` a path from the root on; `*` ends at a `/`, `**` does not.
-#[derive(Clone, Debug, Default, Deserialize)]
+#[derive(Clone, Debug, Default, Deserialize, Serialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Table {
-    #[serde(deserialize_with = "patterns")]
+    #[serde(deserialize_with = "patterns", serialize_with = "texts")]
     pack: Vec<Pattern>,
-    #[serde(deserialize_with = "patterns")]
+    #[serde(deserialize_with = "patterns", serialize_with = "texts")]
     spread: Vec<Pattern>,
-    #[serde(deserialize_with = "patterns")]
+    #[serde(deserialize_with = "patterns", serialize_with = "texts")]
     efficient: Vec<Pattern>,
 }
 
@@ -58,6 +58,10 @@ fn patterns<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<Pattern>, 
             .map_err(|err| de::Error::custom(format!("'{text}' is no pattern: {}", err.msg)))
     };
     texts.into_iter().map(parse).collect()
+}
+
+fn texts<S: Serializer>(patterns: &[Pattern], serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_seq(patterns.iter().map(Pattern::as_str))
 }
 
 const MATCH: MatchOptions = MatchOptions {

@@ -5,6 +5,7 @@
 set -euo pipefail
 . "$(dirname "$0")/common.sh"
 . "$TREE/scripts/lib/deps.sh"
+. "$TREE/scripts/lib/tools.sh"
 
 PACKAGES=(python3-venv jq shellcheck)
 PYTHON_TOOLS=(ansible-core==2.19.14 ansible-lint==26.10.1 kubernetes-validate==1.37.0)
@@ -26,21 +27,9 @@ ensure_python_tools() {
 	echo "${PYTHON_TOOLS[*]}" >"$venv/tools"
 }
 
-# Only the program: the package starts a server.
-ensure_promtool() {
-	command -v promtool >/dev/null && return
-	local dir suite
-	say "fetching promtool"
-	dir=$(mktemp -d)
-	suite=$(. /etc/os-release && echo "${VERSION_CODENAME:-sid}")
-	(cd "$dir" && private_apt "$suite" -qq download prometheus >&2)
-	dpkg -x "$dir"/prometheus_*.deb "$dir/x"
-	install -D "$dir/x/usr/bin/promtool" "$CACHE/tools/bin/promtool"
-	rm -rf "$dir"
-}
-
-# All that the example configuration says, what is commented out there too.
-example() { sed 's/^#: //' config.toml; }
+# All that the example configuration says, what is commented out there too. Not where metrics
+# are served: with the role systemd opens that port.
+example() { sed 's/^#: //' config.toml | grep -v '^metrics'; }
 
 # Two TOML files say the same.
 same_toml() {
@@ -203,7 +192,7 @@ metrics=${1:+$(realpath "$1")} program=${2:+$(realpath "$2")}
 cd "$TREE/packaging"
 ensure_packages "${PACKAGES[@]}"
 locked fleet ensure_python_tools
-locked fleet ensure_promtool
+locked fleet ensure_prometheus
 export PATH="$CACHE/fleet-venv/bin:$PATH"
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT

@@ -32,3 +32,17 @@ ensure_peers() {
 	locked peers ensure_crate scx_bpfland
 	locked peers ensure_crate scx_lavd
 }
+
+# Prometheus and its promtool. Only the programs: the package starts a server.
+ensure_prometheus() {
+	[ -x "$CACHE/tools/bin/prometheus" ] && return
+	local dir suite
+	say "fetching prometheus"
+	dir=$(mktemp -d)
+	suite=$(. /etc/os-release && echo "${VERSION_CODENAME:-sid}")
+	(cd "$dir" && private_apt "$suite" -qq download prometheus >&2)
+	dpkg -x "$dir"/prometheus_*.deb "$dir/x"
+	mkdir -p "$CACHE/tools/bin"
+	cp "$dir/x/usr/bin/promtool" "$dir/x/usr/bin/prometheus" "$CACHE/tools/bin/"
+	rm -rf "$dir"
+}

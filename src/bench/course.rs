@@ -11,6 +11,8 @@ use anyhow::{Context, Result, bail, ensure};
 use indicatif::{ProgressBar, ProgressStyle};
 use log::{info, warn};
 use powerpack_load::clock;
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use signal_hook::flag;
 
 use super::governor::{Governors, have_both_ends};
 use super::machine;
@@ -60,8 +62,9 @@ struct Benchmark {
 pub fn run(args: &BenchArgs) -> Result<Outcome> {
     let mut benchmark = Benchmark::new(args)?;
     let stop = Arc::clone(&benchmark.stop);
-    ctrlc::set_handler(move || stop.store(true, Ordering::Relaxed))
-        .context("cannot handle Ctrl-C")?;
+    for signal in [SIGINT, SIGTERM, SIGHUP] {
+        flag::register(signal, Arc::clone(&stop)).context("cannot handle Ctrl-C")?;
+    }
     let interrupted = match benchmark.measure() {
         Ok(()) => false,
         Err(err) if err.is::<Interrupted>() => true,

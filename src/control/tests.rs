@@ -8,9 +8,10 @@ use super::*;
 
 /// A desk whose agent answers everything with an error that says what was asked.
 fn desk() -> Desk {
-    let (sender, calls) = unbounded::<Call>();
+    let (sender, calls) = unbounded::<Event>();
     thread::spawn(move || {
-        for (request, reply) in calls {
+        for event in calls {
+            let Event::Call((request, reply)) = event else { continue };
             let _ = reply.send(Reply::Error(format!("asked {request:?}")));
         }
     });

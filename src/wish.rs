@@ -1,0 +1,62 @@
+//! What the user wants: the command line over the configuration file over the defaults, and
+//! what was asked of the running scheduler since.
+
+use std::net::SocketAddr;
+
+use anyhow::Result;
+
+use crate::auto::Rules;
+use crate::cli::Cli;
+use crate::config::ConfigFile;
+use crate::policy::{Choice, Mode, Policy, PolicyArgs};
+use crate::topology::Ranks;
+use crate::workloads::Table;
+
+/// Kept while the scheduler is loaded anew.
+pub struct Wish {
+    pub choice: Choice,
+    pub args: PolicyArgs,
+    pub table: Table,
+    pub rules: Rules,
+    /// Where OpenMetrics are to be served.
+    pub metrics: Option<SocketAddr>,
+    /// The mode that is in force, or is to be.
+    pub mode: Mode,
+}
+
+impl Wish {
+    /// Reads the configuration file, and checks it as a whole, for this machine too. Fails
+    /// with a sentence.
+    pub fn new(cli: &Cli, ranks: &Ranks) -> Result<Self> {
+        let file = ConfigFile::read(cli.config.as_deref())?;
+        file.policy(ranks)?;
+        let config = file.config;
+        let named = cli.mode.as_deref().map(str::parse).transpose()?;
+        let choice = named.or(config.mode).unwrap_or(Choice::Fixed(Mode::Packing));
+        let mode = match choice {
+            Choice::Fixed(mode) => mode,
+            // Until there is evidence.
+            Choice::Auto => Mode::Packing,
+        };
+        let wish = Wish {
+            choice,
+            args: cli.policy.or(&config.policy),
+            table: config.workloads,
+            rules: config.auto,
+            metrics: cli.metrics.or(config.metrics),
+            mode,
+        };
+        wish.policy(ranks)?;
+        Ok(wish)
+    }
+
+    /// The policy, checked against the machine. Fails with a sentence.
+    pub fn policy(&self, ranks: &Ranks) -> Result<Policy> {
+        // In auto a knob that another mode has waits for that mode.
+        let args = match self.choice {
+            Choice::Auto => self.args.for_mode(self.mode),
+            Choice::Fixed(_) => self.args.clone(),
+        };
+        Policy::of(self.mode).with(self.mode, &args).checked(ranks)
+    }
+}

@@ -1,0 +1,89 @@
+# shellcheck shell=bash
+# A real systemd, booted with a copy of this machine's /etc: PID 1 of a container that is all
+# the VM runs. Sourced after lib.bash.
+
+BOX=/tmp/box
+BOX_PID=''
+
+# What this machine happens to start, and what waits for hardware.
+BOX_MASKED=(apt-daily.timer apt-daily-upgrade.timer dpkg-db-backup.timer e2scrub_all.timer
+	fstrim.timer man-db.timer e2scrub_reap.service postgresql.service systemd-timesyncd.service
+	systemd-pstore.service getty.target systemd-logind.service systemd-udevd.service
+	systemd-udev-trigger.service systemd-networkd.service networking.service cron.service
+	systemd-update-utmp-runlevel.service systemd-update-utmp.service dev-hugepages.mount
+	systemd-user-sessions.service systemd-tmpfiles-clean.timer systemd-journal-flush.service
+	systemd-remount-fs.service sys-kernel-debug.mount sys-kernel-tracing.mount remote-fs.target
+	dev-mqueue.mount sys-fs-fuse-connections.mount sys-kernel-config.mount prometheus.service
+	prometheus-node-exporter.service ssh.service tmp.mount)
+
+# The root of the box: this machine's, with an /etc, a /run and a /var of its own.
+box_prepare() {
+	mkdir -p $BOX
+	mount --rbind / $BOX
+	mount --make-rslave $BOX
+	mkdir -p /tmp/box-etc
+	cp -a /etc/. /tmp/box-etc/ 2>/dev/null || true
+	mount --bind /tmp/box-etc $BOX/etc
+	local dir unit
+	for dir in run var/log var/lib/systemd; do
+		mount -t tmpfs tmpfs $BOX/$dir
+	done
+	: >$BOX/etc/fstab
+	echo 0123456789abcdef0123456789abcdef >$BOX/etc/machine-id
+	for unit in "${BOX_MASKED[@]}"; do
+		ln -sf /dev/null "$BOX/etc/systemd/system/$unit"
+	done
+	# Where the unit looks for the program.
+	mkdir -p $BOX/run/bin
+	sed "s:@bindir@:$TREE/target/release:" "$TREE/packaging/scx_powerpack.service.in" \
+		>$BOX/etc/systemd/system/scx_powerpack.service
+	cp "$TREE/packaging/scx_powerpack-metrics.socket" $BOX/etc/systemd/system/
+	mkdir -p $BOX/etc/scx_powerpack
+	echo 'mode = "packing"' >$BOX/etc/scx_powerpack/config.toml
+}
+
+# Boot it, and wait until it is up.
+box_boot() {
+	mkdir -p /sys/fs/cgroup/box
+	env -i PATH="$PATH" container=oci unshare --pid --fork --mount --uts --ipc --cgroup \
+		bash -c "echo 0 >/sys/fs/cgroup/box/cgroup.procs
+			exec unshare --cgroup bash -c '
+				mount -t proc proc $BOX/proc
+				mount -t cgroup2 cgroup2 $BOX/sys/fs/cgroup
+				exec chroot $BOX /lib/systemd/systemd --system --unit=multi-user.target \
+					--show-status=no --log-target=journal'" >/tmp/box.log 2>&1 &
+	local i
+	for i in $(seq 240); do
+		BOX_PID=$(pgrep -xo systemd) || BOX_PID=''
+		if [ -n "$BOX_PID" ] && box systemctl is-system-running 2>/dev/null | grep -qE 'running|degraded'; then
+			return
+		fi
+		sleep 0.5
+	done
+	fail "systemd is not up after 120 s ($i tries): $(tail -n 5 /tmp/box.log) $(box systemctl list-jobs 2>&1 | head)"
+}
+
+# Run a command in it.
+box() { nsenter --target "$BOX_PID" --pid --mount --uts --ipc --cgroup --root --wd=/ -- "$@"; }
+
+# Wait up to $1 s until the service's property $2 is $3.
+box_service_is() {
+	local i
+	for i in $(seq $(($1 * 5))); do
+		[ "$(box systemctl show -P "$2" scx_powerpack)" != "$3" ] || return 0
+		sleep 0.2
+	done
+	fail "$2 is $(box systemctl show -P "$2" scx_powerpack), not $3, after $1 s ($i tries):
+$(box journalctl --no-pager -n 20 -u scx_powerpack -o cat)"
+}
+
+# Shut it down as a machine is.
+box_stop() {
+	box systemctl poweroff --no-block >/dev/null 2>&1 || kill -37 "$BOX_PID"
+	local i
+	for i in $(seq 200); do
+		kill -0 "$BOX_PID" 2>/dev/null || return 0
+		sleep 0.2
+	done
+	fail "the box is not down after 40 s ($i tries)"
+}

@@ -1,0 +1,68 @@
+#!/usr/bin/env bash
+# Metrics, as a real Prometheus sees them.
+# vm: --cpus 4
+. "$(dirname "$0")/lib.bash"
+
+get() { python3 -c 'import sys,urllib.request as r; print(r.urlopen(sys.argv[1], timeout=30).read().decode())' "$1"; }
+
+# The value that Prometheus has for expression $1.
+query() {
+	python3 - "$1" <<-'PYTHON'
+		import json, sys, urllib.parse, urllib.request
+		url = "http://127.0.0.1:9090/api/v1/query?query=" + urllib.parse.quote(sys.argv[1])
+		result = json.load(urllib.request.urlopen(url, timeout=30))["data"]["result"]
+		print(result[0]["value"][1] if result else "nothing")
+	PYTHON
+}
+
+# Wait until expression $1 is `$2`.
+becomes() {
+	local i
+	for i in $(seq 60); do
+		[ "$(query "$1" 2>/dev/null)" != "$2" ] || return 0
+		sleep 1
+	done
+	fail "'$1' is $(query "$1"), not $2, after $i s"
+}
+
+start --mode packing --metrics
+powerpack-load light --seconds 10 >/dev/null
+get http://127.0.0.1:9994/metrics >/tmp/metrics
+promtool check metrics </tmp/metrics || fail "promtool complains: $(promtool check metrics </tmp/metrics 2>&1)"
+for path in / /metrics/x; do
+	! get http://127.0.0.1:9994$path 2>/dev/null || fail "$path is there"
+done
+# What alerts and dashboards are checked against afterwards.
+mkdir -p "$TREE/build"
+cp /tmp/metrics "$TREE/build/metrics.txt"
+
+echo "a real Prometheus"
+cat >/tmp/prometheus.yml <<-'YAML'
+	global: { scrape_interval: 1s }
+	scrape_configs:
+	  - { job_name: scx_powerpack, static_configs: [{ targets: ["127.0.0.1:9994"] }] }
+YAML
+prometheus --config.file=/tmp/prometheus.yml --storage.tsdb.path=/tmp/tsdb \
+	--web.listen-address=127.0.0.1:9090 >/tmp/prometheus.log 2>&1 &
+prometheus=$!
+becomes 'up{job="scx_powerpack"}' 1
+becomes 'scx_powerpack_mode{mode="packing"}' 1
+becomes 'scx_powerpack_online_cpus' 4
+becomes 'count(scx_powerpack_cpu_non_idle_seconds_total)' 4
+becomes 'scx_powerpack_latency_budget_seconds' 0.005
+becomes 'histogram_quantile(0.5, scx_powerpack_wakeup_latency_seconds_bucket) > bool 0' 1
+scx_powerpack mode spread >/dev/null
+becomes 'scx_powerpack_mode{mode="spread"}' 1
+becomes 'scx_powerpack_active_cpus' 4
+kill $prometheus
+wait $prometheus || true
+
+echo "an address that is taken"
+refused 'another sched_ext|runs already' scx_powerpack --metrics 127.0.0.1:9994
+stop
+python3 -c 'import socket,time
+s = socket.socket(); s.bind(("127.0.0.1", 9995)); s.listen(); time.sleep(60)' &
+holder=$!
+sleep 1
+refused 'cannot serve metrics on 127.0.0.1:9995: Address already in use' scx_powerpack --metrics 127.0.0.1:9995
+kill $holder

@@ -1,0 +1,39 @@
+#!/usr/bin/env bash
+# Why a task is where it is: each reason is told of a task that gives it.
+# vm: --cpus 4 --virtual-time
+. "$(dirname "$0")/lib.bash"
+
+# The placements of load $2.. are told with a reason that matches $1.
+is_told() {
+	local pattern=$1 load
+	shift
+	powerpack-load "$@" >/dev/null &
+	load=$!
+	sleep 1
+	scx_powerpack why $load --most 40 >/tmp/why
+	grep -qE "$pattern" /tmp/why || fail "no '$pattern' of $*: $(head -n 30 /tmp/why)"
+	wait $load
+}
+
+start --mode packing
+refused 'no process or thread 99999999' scx_powerpack why 99999999
+
+echo "reasons"
+is_told 'idle active CPU, where it ran before; ran after' periodic --seconds 3 1/20
+is_told 'waits for the active CPUs: .* expected, 5.00 ms allowed' periodic --seconds 3 '1/10*6'
+is_told 'spilled: ' periodic --seconds 3 '8/20*6'
+is_told 'pinned: no other CPU' pipe --rounds 20000 --pin 2
+
+echo "one at a time, for root alone"
+powerpack-load periodic --seconds 12 '1/20*2' >/dev/null &
+load=$!
+sleep 1
+scx_powerpack why $load --most 3 >/tmp/why
+[ "$(grep -c 'ran after' /tmp/why)" = 3 ] || fail "not three placements: $(cat /tmp/why)"
+refused 'are being watched' scx_powerpack why $$
+refused 'needs root' setpriv --reuid=65534 --clear-groups scx_powerpack why $load
+setpriv --reuid=65534 --clear-groups scx_powerpack status >/tmp/status || fail "others may not look"
+grep -q 'mode packing' /tmp/status || fail "others see no status"
+refused 'needs root' setpriv --reuid=65534 --clear-groups scx_powerpack mode spread
+wait $load
+stop
