@@ -22,6 +22,7 @@ mod session;
 mod sim;
 mod stats;
 mod status;
+mod top;
 mod topology;
 mod workloads;
 
@@ -49,7 +50,8 @@ fn run(cli: &Cli) -> Result<ExitCode> {
     if let Some(Command::Bench(args)) = &cli.command {
         return bench::run(args);
     }
-    if cli.command.is_some() {
+    // Top has a terminal to restore first.
+    if cli.command.as_ref().is_some_and(|command| !matches!(command, Command::Top)) {
         die_of_broken_pipes();
     }
     match &cli.command {
@@ -58,6 +60,7 @@ fn run(cli: &Cli) -> Result<ExitCode> {
         Some(Command::Reload) => report::reload(),
         Some(Command::Status { json }) => report::status(*json),
         Some(Command::Sim(args)) => sim::run(args),
+        Some(Command::Top) => top::run(),
         Some(Command::Topology) => report::topology(),
         None if cli.help_stats => stats::describe(),
         None if cli.monitor.is_some() => stats::monitor(cli.monitor),
