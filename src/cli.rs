@@ -89,6 +89,8 @@ pub enum Command {
         #[arg(long)]
         json: bool,
     },
+    /// Watch the running scheduler
+    Top,
     /// Show this machine's CPUs in the order in which they are filled
     Topology,
     /// Show where a process's threads, or one thread, are put, and why

@@ -26,6 +26,7 @@ mod sim;
 mod stats;
 mod status;
 mod systemd;
+mod top;
 mod topology;
 mod watch;
 mod why;
@@ -56,7 +57,8 @@ fn run(cli: &Cli) -> Result<ExitCode> {
     if let Some(Command::Bench(args)) = &cli.command {
         return bench::run(args);
     }
-    if cli.command.is_some() {
+    // Top has a terminal to restore first.
+    if cli.command.as_ref().is_some_and(|command| !matches!(command, Command::Top)) {
         die_of_broken_pipes();
     }
     match &cli.command {
@@ -66,6 +68,7 @@ fn run(cli: &Cli) -> Result<ExitCode> {
         Some(Command::Reload) => report::reload(),
         Some(Command::Status { json }) => report::status(*json),
         Some(Command::Sim(args)) => sim::run(args),
+        Some(Command::Top) => top::run(),
         Some(Command::Topology) => report::topology(),
         Some(Command::Why { pid, most }) => why::run(*pid, *most),
         None if cli.help_stats => stats::describe(),

@@ -13,7 +13,7 @@ mod plot;
 mod programs;
 mod results;
 mod run;
-mod sources;
+pub mod sources;
 mod suite;
 mod summary;
 mod switches;

@@ -88,6 +88,16 @@ impl Sources {
         self.frequencies_mhz.extend(self.frequency_files.iter().filter_map(mhz));
     }
 
+    /// Forgets the sums: begins now.
+    pub fn begin_anew(&mut self) {
+        self.rapl.iter_mut().for_each(|package| package.used_uj = 0);
+        self.battery_w.clear();
+        self.frequencies_mhz.clear();
+        for ((_, path), before) in self.idle_files.iter().zip(&mut self.idle_before) {
+            *before = number(path).unwrap_or(*before);
+        }
+    }
+
     /// Mean power over `seconds` (W).
     pub fn power_w(&self, seconds: f64) -> Option<f64> {
         if !self.rapl.is_empty() {
@@ -224,6 +234,8 @@ mod tests {
         write(&root, &[(counter, "3000000")]);
         sources.look();
         assert_eq!(sources.power_w(2.0), Some(2.0));
+        sources.begin_anew();
+        assert_eq!(sources.power_w(2.0), Some(0.0));
         fs::remove_dir_all(root).unwrap();
     }
 
@@ -270,6 +282,9 @@ mod tests {
         assert_eq!(states, [("POLL".to_owned(), 0.0), ("C6".to_owned(), 25.0)]);
         assert_eq!(sources.frequency_mhz(), Some(1500.0));
         assert_eq!(sources.missing().len(), 1);
+        sources.begin_anew();
+        assert_eq!(sources.idle_states_pct(2.0)[1].1, 0.0);
+        assert_eq!(sources.frequency_mhz(), None);
         fs::remove_dir_all(&root).unwrap();
         assert_eq!(Sources::begin(&root).missing().len(), 3);
     }
