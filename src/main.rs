@@ -9,6 +9,9 @@ mod cli;
 mod config;
 mod control;
 mod efficiency;
+// Until the agent applies them.
+#[allow(dead_code)]
+mod hints;
 mod host;
 mod load;
 mod mode;
