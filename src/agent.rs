@@ -6,6 +6,7 @@
 use std::mem::MaybeUninit;
 use std::net::SocketAddr;
 use std::os::fd::{AsRawFd, OwnedFd};
+use std::path::Path;
 use std::thread;
 
 use anyhow::{Context, Result, bail};
@@ -18,6 +19,7 @@ use crate::cli::Cli;
 use crate::config;
 use crate::control::Server;
 use crate::events::{Event, watch_signals};
+use crate::hints::{self, Hints, InForce};
 use crate::host;
 use crate::metrics::Metrics;
 use crate::profile::watch_profile;
@@ -43,7 +45,10 @@ pub fn run(cli: &Cli) -> Result<()> {
     if let Err(err) = watch_config(&config::path(cli.config.as_deref()), news.clone()) {
         warn!("{err:#}: say 'scx_powerpack reload' when it has changed");
     }
-    let mut agent = Agent { cli, wish, events, outside: Outside::new(news)? };
+    // The socket is ours: no other agent runs.
+    Hints::recover(Path::new(hints::RECORD));
+    let hints = InForce::new(wish.hints.clone(), &hints::root(), Path::new(hints::RECORD))?;
+    let mut agent = Agent { cli, wish, hints, events, outside: Outside::new(news)? };
     agent.outside.serve_metrics(agent.wish.metrics)?;
     loop {
         match agent.run_once(ranks)? {
@@ -58,6 +63,8 @@ pub fn run(cli: &Cli) -> Result<()> {
 struct Agent<'a> {
     cli: &'a Cli,
     wish: Wish,
+    /// Put back when this is dropped.
+    hints: InForce,
     events: Receiver<Event>,
     outside: Outside,
 }
@@ -79,7 +86,15 @@ impl Agent<'_> {
             ranks.llcs().len()
         );
         print_stats_every(self.cli);
-        let mut session = Session::new(self.cli, scheduler, ranks, policy, clock, &mut self.wish);
+        let mut session = Session::new(
+            self.cli,
+            scheduler,
+            ranks,
+            policy,
+            clock,
+            &mut self.wish,
+            &mut self.hints,
+        );
         session.note_profile(self.outside.profile);
         session.classify()?;
         self.outside.follow(&mut session);

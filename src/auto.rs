@@ -71,15 +71,11 @@ pub struct Evidence {
 }
 
 impl Evidence {
-    /// Looks at this machine, whose load is `load_pct` and whose desktop tells `profile`.
-    /// What cannot be read is left out.
-    pub fn gather(load_pct: f64, profile: PowerProfile) -> Self {
+    /// Looks at this machine, whose load is `load_pct` and whose desktop tells `profile`;
+    /// `None`: what is set for the CPUs tells. What cannot be read is left out.
+    pub fn gather(load_pct: f64, profile: Option<PowerProfile>) -> Self {
         Evidence {
-            profile: match profile {
-                // No daemon: what the firmware or the user has set for the CPUs.
-                PowerProfile::Unknown => fetch_power_profile(true),
-                told => told,
-            },
+            profile: profile.unwrap_or_else(|| fetch_power_profile(true)),
             on_battery: on_battery(Path::new("/sys/class/power_supply")),
             load_pct,
             pressure_pct: fs::read_to_string("/proc/pressure/cpu")

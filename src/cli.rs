@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use clap::{Parser, Subcommand};
 
+use crate::hints::IdleLatency;
 use crate::policy::PolicyArgs;
 
 /// On loopback: who wants to be seen from elsewhere says so. The port is free of those that
@@ -28,6 +29,11 @@ pub struct Cli {
 
     #[command(flatten)]
     pub policy: PolicyArgs,
+
+    /// Keep the CPUs at work from idle states that take longer than US microseconds to leave,
+    /// so that packed tasks wake quickly; or `any`
+    #[arg(long, value_name = "US")]
+    pub idle_latency_us: Option<IdleLatency>,
 
     /// Read this configuration file [default: /etc/scx_powerpack/config.toml, if it is there]
     #[arg(long, value_name = "FILE")]

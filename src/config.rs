@@ -12,6 +12,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::auto::Rules;
 use crate::cli::ConfigCommand;
+use crate::hints::{self, Hints};
 use crate::mode::Mode;
 use crate::policy::{Choice, Policy, PolicyArgs};
 use crate::topology::Ranks;
@@ -34,6 +35,9 @@ pub struct Config {
     /// By what `auto` chooses.
     #[serde(default)]
     pub auto: Rules,
+    /// What the idle and frequency drivers are told.
+    #[serde(default)]
+    pub hints: Hints,
     /// Which cgroups are treated differently from what the mode says.
     #[serde(default)]
     pub workloads: Table,
@@ -110,6 +114,7 @@ pub fn run(command: &ConfigCommand) -> Result<()> {
         ConfigCommand::Check { config } => {
             let file = ConfigFile::read(config.as_deref())?;
             file.policy(&Ranks::read()?)?;
+            file.config.hints.check(&hints::root())?;
             println!("{} is right", file.path.display());
         }
         ConfigCommand::Show { config } => {

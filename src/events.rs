@@ -28,23 +28,25 @@ pub enum Event {
 
 /// Sends what signals say. Fails if the kernel lets us not handle them.
 pub fn watch_signals(events: Sender<Event>) -> Result<()> {
-    let mut signals = Signals::new([SIGINT, SIGTERM, SIGHUP]).context("cannot handle signals")?;
     let had_terminal = io::stdin().is_terminal();
+    hear_signals(move |signal| {
+        // The terminal's own end is told by SIGHUP too: nobody is left to stop us.
+        let hung_up = had_terminal && !io::stdin().is_terminal();
+        let event = match signal {
+            SIGHUP if !hung_up => Event::Reload,
+            _ => Event::Stop,
+        };
+        events.send(event).is_ok()
+    })
+}
+
+/// Calls `heard` with each SIGINT, SIGTERM and SIGHUP from now on, in a thread of its own,
+/// until it has heard enough. Fails if the kernel lets us not handle them.
+pub fn hear_signals(mut heard: impl FnMut(i32) -> bool + Send + 'static) -> Result<()> {
+    let mut signals = Signals::new([SIGINT, SIGTERM, SIGHUP]).context("cannot handle signals")?;
     thread::Builder::new()
         .name("signals".into())
-        .spawn(move || {
-            for signal in signals.forever() {
-                // The terminal's own end is told by SIGHUP too: nobody is left to stop us.
-                let hung_up = had_terminal && !io::stdin().is_terminal();
-                let event = match signal {
-                    SIGHUP if !hung_up => Event::Reload,
-                    _ => Event::Stop,
-                };
-                if events.send(event).is_err() {
-                    return;
-                }
-            }
-        })
+        .spawn(move || signals.forever().all(&mut heard))
         .context("cannot start a thread for signals")?;
     Ok(())
 }

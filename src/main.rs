@@ -10,6 +10,7 @@ mod config;
 mod control;
 mod efficiency;
 mod events;
+mod hints;
 mod host;
 mod load;
 mod metrics;

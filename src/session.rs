@@ -16,6 +16,7 @@ use scx_utils::autopower::PowerProfile;
 use crate::auto::{self, Chooser, Evidence};
 use crate::cli::Cli;
 use crate::config;
+use crate::hints::{EppByMode, InForce};
 use crate::host;
 use crate::load::LoadMeter;
 use crate::policy::{Choice, Policy, PolicyArgs};
@@ -29,6 +30,10 @@ use crate::workloads::{self, Treatment};
 
 /// How soon a cgroup that begins is treated as the table says.
 const CGROUP_PERIOD: Duration = Duration::from_secs(1);
+
+/// The bound on idle latencies follows the active set that slowly: it is for who works for
+/// long, and writing it is not free.
+const HINT_PERIOD: Duration = Duration::from_secs(5);
 
 /// The configuration file's text, if there is one.
 fn read_config(cli: &Cli) -> Option<String> {
@@ -51,6 +56,7 @@ pub struct Session<'a> {
     policy: Policy,
     clock: StatusClock,
     wish: &'a mut Wish,
+    hints: &'a mut InForce,
     chooser: Chooser,
     load: LoadMeter,
     /// Why `auto` chose the mode.
@@ -76,6 +82,7 @@ impl<'a> Session<'a> {
         policy: Policy,
         clock: StatusClock,
         wish: &'a mut Wish,
+        hints: &'a mut InForce,
     ) -> Self {
         let mut session = Session {
             cli,
@@ -84,6 +91,7 @@ impl<'a> Session<'a> {
             policy,
             clock,
             wish,
+            hints,
             chooser: Chooser::default(),
             load: LoadMeter::default(),
             reason: None,
@@ -95,6 +103,7 @@ impl<'a> Session<'a> {
             cgroups: 0,
             treated: 0,
         };
+        session.hint();
         // The first choice needs no waiting.
         if session.wish.choice == Choice::Auto {
             session.choose();
@@ -114,12 +123,16 @@ impl<'a> Session<'a> {
             (true, Choice::Auto) => Some(auto::PERIOD),
             (true, Choice::Fixed(_)) => None,
         };
+        let hints = self.wish.hints.idle_latency_us.map(|_| HINT_PERIOD);
         let lease = self.leases.left(Instant::now());
-        self.timer = looks.into_iter().chain(lease).min().map_or_else(never, after);
+        self.timer = looks.into_iter().chain(hints).chain(lease).min().map_or_else(never, after);
     }
 
     /// What nobody tells us: what `auto` goes by, and new cgroups.
     pub fn look_around(&mut self) {
+        if self.wish.hints.idle_latency_us.is_some() {
+            self.hint();
+        }
         if let Err(err) = self.end_leases(Instant::now()) {
             warn!("cannot stop watching: {err:#}");
         }
@@ -141,7 +154,12 @@ impl<'a> Session<'a> {
             Ok(now) => self.load.pct(&now),
             Err(err) => return warn!("cannot tell the load: {err:#}"),
         };
-        let evidence = Evidence::gather(load_pct, self.profile);
+        // What we have set ourselves is no evidence.
+        let profile = match self.profile {
+            PowerProfile::Unknown if self.wish.hints.epp == EppByMode::default() => None,
+            told => Some(told),
+        };
+        let evidence = Evidence::gather(load_pct, profile);
         let (mode, reason) = self.chooser.choose(&evidence, &self.wish.rules);
         if mode != self.policy.mode {
             info!("auto: {reason}");
@@ -160,12 +178,26 @@ impl<'a> Session<'a> {
         let applied = self.scheduler.apply(policy, &self.ranks)?;
         self.policy = policy;
         self.wish.mode = policy.mode;
+        self.hint();
         let took_us = applied.took.as_secs_f64() * 1e6;
         info!(
             "switched to mode {} in {took_us:.0} us; {} CPUs active",
             policy.mode, applied.active
         );
         Ok(took_us)
+    }
+
+    /// Tells the idle and frequency drivers what goes with the mode and the active set.
+    fn hint(&mut self) {
+        let told = self.scheduler.snapshot(&self.ranks).and_then(|now| {
+            let ranked = self.ranks.cpus().iter().enumerate();
+            let active = ranked.filter(|&(rank, _)| now.is_active(rank));
+            let cpus: Vec<usize> = active.map(|(_, cpu)| cpu.cpu).collect();
+            self.hints.apply(self.policy.mode, &cpus)
+        });
+        if let Err(err) = told {
+            warn!("not all hints are in force: {err:#}");
+        }
     }
 
     /// What a client is told.
@@ -203,6 +235,7 @@ impl<'a> Session<'a> {
             Err(_) => self.reloads.failed += 1,
         }
         let wish = wish?;
+        self.hints.set(wish.hints.clone())?;
         let took_us = self.apply(wish.policy(&self.ranks)?)?;
         let choice = wish.choice;
         *self.wish = wish;

@@ -8,6 +8,7 @@ use anyhow::Result;
 use crate::auto::Rules;
 use crate::cli::Cli;
 use crate::config::ConfigFile;
+use crate::hints::{self, Hints};
 use crate::policy::{Choice, Mode, Policy, PolicyArgs};
 use crate::topology::Ranks;
 use crate::workloads::Table;
@@ -18,6 +19,7 @@ pub struct Wish {
     pub args: PolicyArgs,
     pub table: Table,
     pub rules: Rules,
+    pub hints: Hints,
     /// Where OpenMetrics are to be served.
     pub metrics: Option<SocketAddr>,
     /// The mode that is in force, or is to be.
@@ -30,7 +32,9 @@ impl Wish {
     pub fn new(cli: &Cli, ranks: &Ranks) -> Result<Self> {
         let file = ConfigFile::read(cli.config.as_deref())?;
         file.policy(ranks)?;
-        let config = file.config;
+        let mut config = file.config;
+        config.hints.idle_latency_us = cli.idle_latency_us.or(config.hints.idle_latency_us);
+        config.hints.check(&hints::root())?;
         let named = cli.mode.as_deref().map(str::parse).transpose()?;
         let choice = named.or(config.mode).unwrap_or(Choice::Fixed(Mode::Packing));
         let mode = match choice {
@@ -43,6 +47,7 @@ impl Wish {
             args: cli.policy.or(&config.policy),
             table: config.workloads,
             rules: config.auto,
+            hints: config.hints,
             metrics: cli.metrics.or(config.metrics),
             mode,
         };

@@ -19,6 +19,7 @@ use crossbeam::channel::{Receiver, Sender, after, bounded, never, select, unboun
 use ratatui::DefaultTerminal;
 use ratatui::crossterm::event::{self, Event};
 
+use crate::events::hear_signals;
 use ask::{Errand, News};
 use keys::Action;
 use model::Model;
@@ -34,10 +35,7 @@ pub fn run() -> Result<()> {
         bail!("top needs a terminal: use 'scx_powerpack status'");
     }
     let (stop, stopped) = bounded(1);
-    let handler = move || {
-        let _ = stop.try_send(());
-    };
-    ctrlc::set_handler(handler).context("cannot handle SIGINT, SIGTERM and SIGHUP")?;
+    hear_signals(move |_| stop.try_send(()).is_ok())?;
     let (errands, news) = ask::start()?;
     // SAFETY: has no preconditions.
     let read_only = unsafe { libc::geteuid() } != 0;

@@ -53,6 +53,7 @@ fn status(cpus: usize, second: u64) -> Status {
         interval_s: 1.0,
         now_ns,
         enable_seq: Some(1),
+        reloads: Default::default(),
         cpus: (0..cpus).map(|rank| cpu(rank, cpus, now_ns)).collect(),
         waiting: (0..cpus.div_ceil(32)).map(|llc| llc as u32 * 2).collect(),
         wake_latency: Latency { sum_ns: 0, counts },
