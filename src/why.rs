@@ -78,10 +78,11 @@ impl Story {
     fn line(&self, put: &Placement, runs: &Placement) -> String {
         let rank = self.rank_of_cpu.get(&runs.cpu).copied().unwrap_or(0);
         let waited_us = runs.now_ns.saturating_sub(put.now_ns) / 1000;
-        // Another CPU of the set may take it from the queue.
-        let elsewhere = match runs.cpu == put.cpu {
-            true => String::new(),
-            false => format!("; CPU {} took it", runs.cpu),
+        let elsewhere = match put.why {
+            // Any CPU of the set may take it from the queue.
+            Why::Queued => String::new(),
+            _ if runs.cpu == put.cpu => String::new(),
+            _ => format!("; CPU {} took it", runs.cpu),
         };
         format!(
             "{:>9.3}  {:>7}  {:>4}  {:>4}  {}{elsewhere}; ran after {}",
@@ -150,16 +151,19 @@ mod tests {
     #[test]
     fn a_placement_is_told_once_the_task_runs() {
         let mut story = story();
-        assert!(story.tell(vec![placement(Why::Queued, 1, 1000)]).is_empty());
+        assert!(story.tell(vec![placement(Why::Spilled, 1, 1000)]).is_empty());
         let lines = story.tell(vec![
             placement(Why::Runs, 2, 3500),
             // It goes on: nobody has placed it.
             placement(Why::Runs, 2, 7000),
         ]);
         assert_eq!(lines.len(), 1);
-        for part in
-            ["0.001", "7.10 ms expected, 5.00 ms allowed", "CPU 2 took it", "ran after 2.50 ms"]
-        {
+        for part in [
+            "0.001",
+            "7.10 ms expected on the active CPUs, 5.00 ms allowed",
+            "CPU 2 took it",
+            "ran after 2.50 ms",
+        ] {
             assert!(lines[0].contains(part), "{}", lines[0]);
         }
     }

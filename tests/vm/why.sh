@@ -21,7 +21,7 @@ refused 'no process or thread 99999999' scx_powerpack why 99999999
 echo "reasons"
 is_told 'idle active CPU, where it ran before; ran after' periodic --seconds 3 1/20
 is_told 'waits for the active CPUs: .* expected, 5.00 ms allowed' periodic --seconds 3 '1/10*6'
-is_told 'spilled: ' periodic --seconds 3 '8/20*6'
+is_told 'spilled: ' periodic --seconds 3 '6/300*5'
 is_told 'pinned: no other CPU' pipe --rounds 20000 --pin 2
 
 echo "one at a time, for root alone"
