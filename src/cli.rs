@@ -58,6 +58,9 @@ pub enum Command {
     /// Measure what packing does to this machine: workloads under the kernel's scheduler,
     /// our modes, and others
     Bench(BenchArgs),
+    /// Print what a shell completes the command line with: for packagers
+    #[command(hide = true)]
+    Completions { shell: clap_complete::Shell },
     /// Show the running scheduler's mode, or switch it and its knobs
     Mode {
         /// The mode to switch to: packing, balance, spread or auto

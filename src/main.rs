@@ -6,6 +6,7 @@ mod auto;
 mod bench;
 mod bpf;
 mod cli;
+mod completions;
 mod config;
 mod control;
 mod efficiency;
@@ -52,6 +53,7 @@ fn run(cli: &Cli) -> Result<ExitCode> {
     }
     match &cli.command {
         Some(Command::Bench(_)) => unreachable!("it has an exit status of its own"),
+        Some(Command::Completions { shell }) => completions::print(*shell),
         Some(Command::Mode { mode, policy }) => report::mode(mode.as_deref(), policy),
         Some(Command::Reload) => report::reload(),
         Some(Command::Status { json }) => report::status(*json),
