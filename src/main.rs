@@ -12,6 +12,8 @@ mod control;
 mod efficiency;
 mod host;
 mod load;
+#[cfg(test)]
+mod manual;
 mod mode;
 mod policy;
 #[cfg(test)]
