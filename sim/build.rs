@@ -4,9 +4,10 @@ use std::env;
 
 fn main() {
     println!("cargo:rerun-if-env-changed=BPF_CLANG");
-    for path in ["include", "native", "../src/bpf"] {
+    for path in ["include", "native", "bpf"] {
         println!("cargo:rerun-if-changed={path}");
     }
+    // bpf is a link to ../src/bpf, whose files `cargo package` puts in its place.
     // clang alone puts variables into sections by a pragma.
     let clang = env::var("BPF_CLANG").unwrap_or_else(|_| "clang-19".into());
     cc::Build::new()
@@ -14,7 +15,7 @@ fn main() {
         .file("native/scheduler.c")
         .std("gnu23")
         .include("include")
-        .include("../src/bpf")
+        .include("bpf")
         .warnings_into_errors(true)
         .extra_warnings(false)
         .flag("-Wno-unused-function")

@@ -78,6 +78,9 @@ pub enum Command {
         #[command(subcommand)]
         command: ConfigCommand,
     },
+    /// Print what a shell completes the command line with: for packagers
+    #[command(hide = true)]
+    Completions { shell: clap_complete::Shell },
     /// Show the running scheduler's mode, or switch it and its knobs
     Mode {
         /// The mode to switch to: packing, balance, spread or auto

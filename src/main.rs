@@ -6,6 +6,7 @@ mod auto;
 mod bench;
 mod bpf;
 mod cli;
+mod completions;
 mod config;
 mod control;
 mod efficiency;
@@ -13,6 +14,8 @@ mod events;
 mod hints;
 mod host;
 mod load;
+#[cfg(test)]
+mod manual;
 mod metrics;
 mod mode;
 mod policy;
@@ -65,6 +68,7 @@ fn run(cli: &Cli) -> Result<ExitCode> {
     match &cli.command {
         Some(Command::Bench(_)) => unreachable!("it has an exit status of its own"),
         Some(Command::Config { command }) => config::run(command),
+        Some(Command::Completions { shell }) => completions::print(*shell),
         Some(Command::Mode { mode, policy }) => report::mode(mode.as_deref(), policy),
         Some(Command::Reload) => report::reload(),
         Some(Command::Status { json }) => report::status(*json),

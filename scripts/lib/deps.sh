@@ -7,6 +7,7 @@
 	VM_PACKAGES=(kmod udev libcap-ng-dev libseccomp-dev python3-venv iproute2 procps)
 	TEST_PACKAGES=(clang-format-19 shellcheck meson ninja-build stress-ng rt-tests tmux util-linux
 		chromium)
+	DEB_PACKAGES=(debhelper dpkg-dev meson ninja-build pkgconf lintian man-db mandoc)
 	KERNEL_PACKAGES=(flex bison bc libssl-dev pahole xz-utils cpio rsync)
 }
 

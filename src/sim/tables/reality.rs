@@ -2,12 +2,10 @@
 //! real kernel in virtual time (sim/reality.toml), and the same in the simulator.
 
 use anyhow::Result;
-use powerpack_sim::{Machine, Workload};
+use powerpack_sim::{Machine, REALITY as MEASURED, Workload};
 use serde::Deserialize;
 
 use super::{head, notes, row, simulate};
-
-const MEASURED: &str = include_str!("../../../sim/reality.toml");
 
 #[derive(Deserialize)]
 struct Measured {

@@ -1,0 +1,103 @@
+#!/usr/bin/env bash
+# The Debian package: lintian, what is in it, and that it installs, upgrades and goes away.
+# check-deb.sh [DEB]; without one, that of build/deb, built from HEAD unless it is newer.
+set -euo pipefail
+. "$(dirname "$0")/common.sh"
+. "$TREE/scripts/lib/deps.sh"
+
+PROGRAM=/usr/bin/scx_powerpack
+CONFIG=/etc/scx_powerpack/config.toml
+UNIT=scx_powerpack.service
+FILES="$PROGRAM
+$CONFIG
+/usr/share/man/man8/scx_powerpack.8.gz
+/usr/share/man/man5/scx_powerpack-config.5.gz
+/usr/share/bash-completion/completions/scx_powerpack.bash
+/usr/share/zsh/vendor-completions/_scx_powerpack
+/usr/share/fish/vendor_completions.d/scx_powerpack.fish
+/usr/share/doc/scx-powerpack/copyright
+/usr/share/doc/scx-powerpack/examples/config.toml
+/usr/share/doc/scx-powerpack/examples/scx_loader.toml
+/usr/share/doc/scx-powerpack/examples/scx.service.d/powerpack.conf"
+
+fail() {
+	echo "failed: $*" >&2
+	exit 1
+}
+
+# A package of what is committed.
+package() {
+	local deb
+	deb=$(find "$TREE/build/deb" -maxdepth 1 -name '*.deb' \
+		-newermt "@$(git -C "$TREE" log -1 --format=%ct)" 2>/dev/null | head -n 1)
+	[ -n "$deb" ] || deb=$("$TREE/scripts/build-deb")
+	echo "$deb"
+}
+
+check_contents() {
+	local files file
+	files=$(dpkg-deb -c "$deb" | awk '{ print substr($6, 2) }')
+	for file in $FILES; do
+		grep -qx "$file" <<<"$files" || fail "$file is not in the package"
+	done
+	grep -qx "\(/usr\)\?/lib/systemd/system/$UNIT" <<<"$files" || fail "the unit is not in the package"
+	[ "$(dpkg-deb -I "$deb" conffiles)" = "$CONFIG" ] || fail "$CONFIG is no conffile"
+}
+
+check_manual() {
+	local page said
+	for page in "$TREE"/packaging/*.[58]; do
+		said=$(LC_ALL=C.UTF-8 MANWIDTH=80 man --warnings -l "$page" 2>&1 >/dev/null)
+		said+=$(mandoc -T lint -W warning "$page") || true
+		[ -z "$said" ] || fail "$page: $said"
+	done
+}
+
+# The same with a higher version and a changed program, to upgrade to.
+make_newer() {
+	dpkg-deb -R "$deb" "$work/newer"
+	sed -i 's/^Version: .*/&+newer/' "$work/newer/DEBIAN/control"
+	echo >>"$work/newer$PROGRAM"
+	# What changed is in the list of sums too.
+	(cd "$work/newer" && find . -type f ! -path './DEBIAN/*' -printf '%P\0' |
+		xargs -0 md5sum >DEBIAN/md5sums)
+	dpkg-deb --root-owner-group -b "$work/newer" "$work/newer.deb" >/dev/null
+}
+
+# This machine's root with a layer above it that takes every change, and vanishes with us.
+in_private_root() {
+	as_root unshare --mount bash -euc '
+		layer=$1 deb=$2 newer=$3 script=$4
+		mount -t tmpfs none "$layer"
+		mkdir "$layer"/{upper,work,root}
+		mount -t overlay none "$layer/root" \
+			-o "lowerdir=/,upperdir=$layer/upper,workdir=$layer/work"
+		mount --rbind /proc "$layer/root/proc"
+		mount --rbind /dev "$layer/root/dev"
+		cp "$script" "$layer/root/check"
+		cp "$deb" "$layer/root/deb"
+		cp "$newer" "$layer/root/newer"
+		chroot "$layer/root" env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin \
+			DEBIAN_FRONTEND=noninteractive /bin/bash /check
+		rm "$layer/upper"/{check,deb,newer}
+		# Whiteouts and directories aside, what is left differs from what was there before.
+		cd "$layer/upper"
+		find . ! -type d ! -type c ! -path "./var/lib/dpkg/*" ! -path "./var/log/*" \
+			! -path "./var/cache/*" ! -path "./tmp/*"
+		find . -name "*powerpack*" ! -type c
+	' private "$1" "$2" "$3" "$TREE/scripts/lib/check-deb-root.sh"
+}
+
+ensure_packages "${BUILD_PACKAGES[@]}" "${DEB_PACKAGES[@]}"
+deb=${1:-$(package)}
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+echo "checking $(basename "$deb")"
+lintian --fail-on error "$deb"
+check_contents
+check_manual
+make_newer
+mkdir "$work/layer"
+left=$(in_private_root "$work/layer" "$deb" "$work/newer.deb")
+[ -z "$left" ] || fail "left after a purge: $left"
+echo "ok"
