@@ -2,7 +2,7 @@
 # A real systemd, booted with a copy of this machine's /etc: PID 1 of a container that is all
 # the VM runs. Sourced after lib.bash.
 
-BOX=/tmp/box
+BOX=/run/box
 BOX_PID=''
 
 # What this machine happens to start, and what waits for hardware.
@@ -21,20 +21,23 @@ box_prepare() {
 	mkdir -p $BOX
 	mount --rbind / $BOX
 	mount --make-rslave $BOX
-	mkdir -p /tmp/box-etc
-	cp -a /etc/. /tmp/box-etc/ 2>/dev/null || true
-	mount --bind /tmp/box-etc $BOX/etc
+	mkdir -p /run/box-etc
+	cp -a /etc/. /run/box-etc/ 2>/dev/null || true
+	mount --bind /run/box-etc $BOX/etc
 	local dir unit
-	for dir in run var/log var/lib/systemd; do
+	# Its own /tmp too: what is there at boot is thrown away.
+	for dir in run tmp var/log var/lib/systemd; do
 		mount -t tmpfs tmpfs $BOX/$dir
 	done
+	if [ ! -e "$BOX/$TREE" ]; then
+		mkdir -p "$BOX/$TREE"
+		mount --bind "$TREE" "$BOX/$TREE"
+	fi
 	: >$BOX/etc/fstab
 	echo 0123456789abcdef0123456789abcdef >$BOX/etc/machine-id
 	for unit in "${BOX_MASKED[@]}"; do
 		ln -sf /dev/null "$BOX/etc/systemd/system/$unit"
 	done
-	# Where the unit looks for the program.
-	mkdir -p $BOX/run/bin
 	sed "s:@bindir@:$TREE/target/release:" "$TREE/packaging/scx_powerpack.service.in" \
 		>$BOX/etc/systemd/system/scx_powerpack.service
 	cp "$TREE/packaging/scx_powerpack-metrics.socket" $BOX/etc/systemd/system/
@@ -60,7 +63,7 @@ box_boot() {
 		fi
 		sleep 0.5
 	done
-	fail "systemd is not up after 120 s ($i tries): $(tail -n 5 /tmp/box.log) $(box systemctl list-jobs 2>&1 | head)"
+	fail "systemd is not up after 120 s ($i tries): $(box systemctl is-system-running 2>&1) $(tail -n 5 /tmp/box.log) $(box systemctl list-jobs 2>&1 | head)"
 }
 
 # Run a command in it.

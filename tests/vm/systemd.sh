@@ -6,6 +6,12 @@
 . "$(dirname "$0")/lib.bash"
 . "$(dirname "$0")/box.bash"
 
+# The service's journal must match $1.
+journal_has() {
+	box journalctl --no-pager -u scx_powerpack -o cat >/tmp/journal
+	grep -qiE "$1" /tmp/journal || fail "the journal has no '$1': $(tail -n 20 /tmp/journal)"
+}
+
 mode_is() { [ "$(box "$(command -v scx_powerpack)" mode)" = "$1" ] || fail "mode is not $1: $(box "$(command -v scx_powerpack)" mode)"; }
 
 box_prepare
@@ -39,8 +45,7 @@ printf 'mode = "spread"\nmod = 1\n' >$config
 ! box systemctl reload scx_powerpack 2>/dev/null || fail "a mistake was taken"
 sleep 1
 mode_is spread
-box journalctl --no-pager -u scx_powerpack -o cat >/tmp/journal
-grep -q 'line 2: unknown field `mod`' /tmp/journal || fail "the journal does not name the mistake: $(tail /tmp/journal)"
+journal_has 'line 2: unknown field `mod`'
 [ "$(cat $SCX/enable_seq)" = "$seq_before" ] || fail "a reload has loaded the scheduler anew"
 echo 'mode = "spread"' >$config
 
@@ -62,7 +67,7 @@ sleep 8
 box systemctl kill -s STOP scx_powerpack
 box_service_is 40 NRestarts 1
 box_service_is 30 ActiveState active
-box journalctl --no-pager -u scx_powerpack -o cat | grep -qi watchdog || fail "it was not the watchdog"
+journal_has watchdog
 
 echo "stop, and start while another holds the kernel"
 box systemctl stop scx_powerpack
@@ -71,7 +76,7 @@ kernel_is_back
 start --mode packing
 box systemctl start scx_powerpack 2>/dev/null && fail "started beside another"
 box_service_is 60 ActiveState failed
-box journalctl --no-pager -u scx_powerpack -o cat | grep -q "sched_ext scheduler is loaded\|runs already" || fail "the journal does not say who holds it"
+journal_has 'sched_ext scheduler is loaded|runs already'
 stop
 box systemctl reset-failed scx_powerpack
 

@@ -22,7 +22,7 @@ echo "reasons"
 is_told 'idle active CPU, where it ran before; ran after' periodic --seconds 3 1/20
 is_told 'waits for the active CPUs: .* expected, 5.00 ms allowed' periodic --seconds 3 '1/10*6'
 is_told 'spilled: ' periodic --seconds 3 '6/300*5'
-is_told 'pinned: no other CPU' pipe --rounds 20000 --pin 2
+is_told 'pinned: no other CPU' hogs --seconds 3 --count 2 --pin 2
 
 echo "one at a time, for root alone"
 powerpack-load periodic --seconds 12 '1/20*2' >/dev/null &
@@ -30,7 +30,11 @@ load=$!
 sleep 1
 scx_powerpack why $load --most 3 >/tmp/why
 [ "$(grep -c 'ran after' /tmp/why)" = 3 ] || fail "not three placements: $(cat /tmp/why)"
+scx_powerpack why $load --most 100000 >/dev/null &
+other=$!
+sleep 1
 refused 'are being watched' scx_powerpack why $$
+wait $other
 refused 'needs root' setpriv --reuid=65534 --clear-groups scx_powerpack why $load
 setpriv --reuid=65534 --clear-groups scx_powerpack status >/tmp/status || fail "others may not look"
 grep -q 'mode packing' /tmp/status || fail "others see no status"

@@ -1,0 +1,69 @@
+#!/usr/bin/env bash
+# In the VM: the soak. Prints a row of a table now and then. Argument: minutes.
+. "$TREE/tests/vm/lib.bash"
+minutes=$1
+MODES=(packing spread balance auto)
+config=/tmp/soak.toml
+switches=0 reloads=0 hotplugs=0
+
+kb() { awk -v name="$1:" '$1 == name { print $2 }' "/proc/$PID/status"; }
+descriptors() { find "/proc/$PID/fd" -mindepth 1 | wc -l; }
+
+row() {
+	printf '| %s | %s | %s | %s | %s | %s | %s | %s |\n' "$1" "$switches" "$reloads" "$hotplugs" \
+		"$(kb VmRSS)" "$(kb Threads)" "$(descriptors)" "$(cat $SCX/state)"
+}
+
+# What happens in second $1.
+second() {
+	local second=$1
+	scx_powerpack mode "${MODES[second % 4]}" >/dev/null || fail "no switch in second $second"
+	switches=$((switches + 1))
+	if [ $((second % 10)) = 3 ]; then
+		printf 'mode = "packing"\n[policy]\nfill_pct = %d\n' $((60 + second % 40)) >$config
+		[ $((second % 20)) = 3 ] || scx_powerpack reload >/dev/null || fail "no reload in second $second"
+		reloads=$((reloads + 1))
+	fi
+	case $((second % 14)) in
+	5) echo 0 >/sys/devices/system/cpu/cpu3/online ;;
+	12) echo 1 >/sys/devices/system/cpu/cpu3/online && hotplugs=$((hotplugs + 1)) ;;
+	esac
+	if [ $((second % 60)) = 30 ]; then
+		stress-ng --cpu 2 --switch 2 --futex 2 --timeout 1 >/dev/null 2>&1 || true
+		scx_powerpack why $$ --most 1 >/dev/null || fail "no answer to why in second $second"
+	fi
+	[ $((second % 5)) != 0 ] || scx_powerpack status --json >/dev/null || fail "no status"
+}
+
+echo 'mode = "packing"' >$config
+start --config $config --metrics
+loads=$(cat $SCX/enable_seq)
+powerpack-load periodic --seconds $((minutes * 60 + 600)) 1/20 0.2/10 5/200 >/dev/null 2>&1 &
+load=$!
+echo "| minute | switches | reloads | CPUs gone and come | RSS (kB) | threads | descriptors | sched_ext |"
+echo "| ---: | ---: | ---: | ---: | ---: | ---: | ---: | --- |"
+begin=$SECONDS now=0 settled_kb=''
+while [ $((SECONDS - begin)) -lt $((minutes * 60)) ]; do
+	now=$((SECONDS - begin))
+	second "$((switches + 1))"
+	kill -0 $PID 2>/dev/null || fail "the agent has ended: $(tail -n 3 $LOG)"
+	if [ $((now / 300)) -gt "${told:--1}" ]; then
+		told=$((now / 300))
+		row $((now / 60))
+		# Everything has happened once by then.
+		[ "$told" != 1 ] || settled_kb=$(kb VmRSS)
+	fi
+	while [ $((SECONDS - begin)) = $now ]; do sleep 0.1; done
+done
+row "$minutes"
+echo 1 >/sys/devices/system/cpu/cpu3/online 2>/dev/null || true
+end_kb=$(kb VmRSS)
+[ "$(cat $SCX/enable_seq)" = "$loads" ] || fail "it was loaded anew: enable_seq $(cat $SCX/enable_seq), not $loads"
+settled_kb=${settled_kb:-$end_kb}
+change=$(((end_kb - settled_kb) * 1000 / settled_kb))
+[ ${change#-} -le 50 ] || fail "RSS went from $settled_kb to $end_kb kB"
+kill $load
+stop
+complaints=$(dmesg | grep -E 'BUG|WARNING|Oops|stall|lockup|hung task|runtime error' || true)
+[ -z "$complaints" ] || fail "the kernel complains: $complaints"
+echo "$minutes minutes: RSS $settled_kb kB after five, $end_kb kB at the end; no stall, never loaded anew"
