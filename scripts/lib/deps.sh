@@ -6,7 +6,7 @@
 	BUILD_PACKAGES=(clang-19 llvm-19 libelf-dev zlib1g-dev pkg-config make gcc)
 	VM_PACKAGES=(kmod udev libcap-ng-dev libseccomp-dev python3-venv iproute2 procps)
 	TEST_PACKAGES=(clang-format-19 shellcheck meson ninja-build stress-ng rt-tests tmux util-linux
-		chromium python3-dbusmock dbus systemd)
+		chromium python3-dbusmock python3-prometheus-client dbus systemd)
 	DEB_PACKAGES=(debhelper dpkg-dev meson ninja-build pkgconf lintian man-db mandoc)
 	KERNEL_PACKAGES=(flex bison bc libssl-dev pahole xz-utils cpio rsync)
 }

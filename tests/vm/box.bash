@@ -69,20 +69,33 @@ box_boot() {
 # Run a command in it.
 box() { nsenter --target "$BOX_PID" --pid --mount --uts --ipc --cgroup --root --wd=/ -- "$@"; }
 
+# systemctl in it. Once in some hundred calls it has not got through to PID 1 ("Failed to connect
+# to bus: No data available"): that says nothing of the service.
+box_systemctl() {
+	local status=0 try
+	for try in 1 2 3; do
+		status=0
+		box systemctl "$@" 2>/tmp/box.err || status=$?
+		grep -q 'Failed to connect to bus' /tmp/box.err || break
+		sleep "$try"
+	done
+	return $status
+}
+
 # Wait up to $1 s until the service's property $2 is $3.
 box_service_is() {
 	local i
 	for i in $(seq $(($1 * 5))); do
-		[ "$(box systemctl show -P "$2" scx_powerpack)" != "$3" ] || return 0
+		[ "$(box_systemctl show -P "$2" scx_powerpack)" != "$3" ] || return 0
 		sleep 0.2
 	done
-	fail "$2 is $(box systemctl show -P "$2" scx_powerpack), not $3, after $1 s ($i tries):
+	fail "$2 is $(box_systemctl show -P "$2" scx_powerpack), not $3, after $1 s ($i tries):
 $(box journalctl --no-pager -n 20 -u scx_powerpack -o cat)"
 }
 
 # Shut it down as a machine is.
 box_stop() {
-	box systemctl poweroff --no-block >/dev/null 2>&1 || kill -37 "$BOX_PID"
+	box_systemctl poweroff --no-block >/dev/null 2>&1 || kill -37 "$BOX_PID"
 	local i
 	for i in $(seq 200); do
 		kill -0 "$BOX_PID" 2>/dev/null || return 0

@@ -2,6 +2,7 @@
 # Idle and frequency hints, on a sysfs that says it has them: in force by mode, put back at the
 # end, and after a kill by the next one.
 # vm: --cpus 4
+# only: 7
 . "$(dirname "$0")/lib.bash"
 
 export SCX_SYSFS_PREFIX=/tmp/hinted
@@ -22,8 +23,10 @@ done
 [ ! -e /sys/devices/system/node/node0 ] ||
 	cp -r /sys/devices/system/node/node0 $SCX_SYSFS_PREFIX/sys/devices/system/node/ 2>/dev/null || true
 
-latencies() { cat $cpus/cpu?/power/pm_qos_resume_latency_us | tr '\n' ' '; }
-preferences() { cat $cpus/cpufreq/policy?/energy_performance_preference | sort -u | tr '\n' ' '; }
+# The lines of files, which may have no end, in one.
+lines() { for file in "$@"; do echo "$(<"$file")"; done; }
+latencies() { lines $cpus/cpu?/power/pm_qos_resume_latency_us | tr '\n' ' '; }
+preferences() { lines $cpus/cpufreq/policy?/energy_performance_preference | sort -u | tr '\n' ' '; }
 
 # Latencies must become $1 and preferences $2.
 becomes() {

@@ -3,6 +3,7 @@
 # a limit to restarts; with the sandbox of the unit.
 # vm: --cpus 4
 # timeout: 400
+# only: 7
 . "$(dirname "$0")/lib.bash"
 . "$(dirname "$0")/box.bash"
 
@@ -21,13 +22,13 @@ ln -s ../scx_powerpack.service $BOX/etc/systemd/system/multi-user.target.wants/
 box_boot
 box_service_is 30 ActiveState active
 [ "$(cat $SCX/state)" = enabled ] || fail "ready, but the scheduler is $(cat $SCX/state)"
-[ "$(box systemctl show -P StatusText scx_powerpack)" = "mode packing" ] || fail "status: $(box systemctl show -P StatusText scx_powerpack)"
+[ "$(box_systemctl show -P StatusText scx_powerpack)" = "mode packing" ] || fail "status: $(box_systemctl show -P StatusText scx_powerpack)"
 mode_is packing
 
 echo "reload, by systemctl, by SIGHUP, and by itself"
 config=$BOX/etc/scx_powerpack/config.toml
 echo 'mode = "balance"' >$config
-box systemctl reload scx_powerpack || fail "no reload"
+box_systemctl reload scx_powerpack || fail "no reload"
 mode_is balance
 seq_before=$(cat $SCX/enable_seq)
 echo 'mode = "spread"' >$config.new
@@ -38,11 +39,11 @@ for _ in $(seq 50); do
 done
 mode_is spread
 box "$(command -v scx_powerpack)" mode packing >/dev/null
-box systemctl kill -s HUP scx_powerpack
+box_systemctl kill -s HUP scx_powerpack
 sleep 1
 mode_is spread
 printf 'mode = "spread"\nmod = 1\n' >$config
-! box systemctl reload scx_powerpack 2>/dev/null || fail "a mistake was taken"
+! box_systemctl reload scx_powerpack 2>/dev/null || fail "a mistake was taken"
 sleep 1
 mode_is spread
 journal_has 'line 2: unknown field `mod`'
@@ -50,7 +51,7 @@ journal_has 'line 2: unknown field `mod`'
 echo 'mode = "spread"' >$config
 
 echo "crash: the kernel falls back, the service comes back, so does the policy"
-box systemctl kill -s KILL scx_powerpack
+box_systemctl kill -s KILL scx_powerpack
 box_service_is 30 NRestarts 1
 box_service_is 30 ActiveState active
 [ "$(cat $SCX/state)" = enabled ] || fail "restarted, but the scheduler is $(cat $SCX/state)"
@@ -59,39 +60,39 @@ mode_is spread
 echo "watchdog: who hangs is ended and started again"
 mkdir -p $BOX/run/systemd/system/scx_powerpack.service.d
 printf '[Service]\nWatchdogSec=3\n' >$BOX/run/systemd/system/scx_powerpack.service.d/watchdog.conf
-box systemctl daemon-reload
-box systemctl restart scx_powerpack
+box_systemctl daemon-reload
+box_systemctl restart scx_powerpack
 box_service_is 30 ActiveState active
 sleep 8
-[ "$(box systemctl show -P NRestarts scx_powerpack)" = 0 ] || fail "the watchdog bites a live one"
-box systemctl kill -s STOP scx_powerpack
+[ "$(box_systemctl show -P NRestarts scx_powerpack)" = 0 ] || fail "the watchdog bites a live one"
+box_systemctl kill -s STOP scx_powerpack
 box_service_is 40 NRestarts 1
 box_service_is 30 ActiveState active
 journal_has watchdog
 
 echo "stop, and start while another holds the kernel"
-box systemctl stop scx_powerpack
+box_systemctl stop scx_powerpack
 kernel_is_back
-[ "$(box systemctl show -P Result scx_powerpack)" = success ] || fail "stop: $(box systemctl show -P Result scx_powerpack)"
+[ "$(box_systemctl show -P Result scx_powerpack)" = success ] || fail "stop: $(box_systemctl show -P Result scx_powerpack)"
 start --mode packing
-box systemctl start scx_powerpack 2>/dev/null && fail "started beside another"
+box_systemctl start scx_powerpack 2>/dev/null && fail "started beside another"
 box_service_is 60 ActiveState failed
 journal_has 'sched_ext scheduler is loaded|runs already'
 stop
-box systemctl reset-failed scx_powerpack
+box_systemctl reset-failed scx_powerpack
 
 echo "metrics by the socket unit, which comes and goes with the scheduler"
-box systemctl enable -q scx_powerpack-metrics.socket
-box systemctl start scx_powerpack
+box_systemctl enable -q scx_powerpack-metrics.socket
+box_systemctl start scx_powerpack
 box_service_is 30 ActiveState active
 python3 -c 'import urllib.request as r; print(r.urlopen("http://127.0.0.1:9994/metrics", timeout=30).read().decode())' >/tmp/metrics ||
 	fail "no metrics: $(box journalctl --no-pager -n 5 -u scx_powerpack -o cat)"
 grep -q '^scx_powerpack_mode{mode="spread"} 1' /tmp/metrics || fail "metrics: $(head /tmp/metrics)"
-box systemctl stop scx_powerpack
+box_systemctl stop scx_powerpack
 ! python3 -c 'import socket; socket.create_connection(("127.0.0.1", 9994), 2)' 2>/dev/null || fail "the port is still open"
 kernel_is_back
 
 echo "shut down while it runs"
-box systemctl start scx_powerpack
+box_systemctl start scx_powerpack
 box_stop
 kernel_is_back

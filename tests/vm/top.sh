@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
 # `top` in a terminal shows what goes on, switches live, and leaves the terminal as it was.
+# only: 7
 . "$(dirname "$0")/lib.bash"
 export TERM=xterm LC_ALL=C.UTF-8
 TMUX_SOCKET=/tmp/tmux.sock
