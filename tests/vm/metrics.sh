@@ -4,7 +4,7 @@
 # only: 7
 . "$(dirname "$0")/lib.bash"
 
-get() { python3 -c 'import sys,urllib.request as r; print(r.urlopen(sys.argv[1], timeout=30).read().decode())' "$1"; }
+get() { python3 -c 'import sys,urllib.request as r; sys.stdout.write(r.urlopen(sys.argv[1], timeout=30).read().decode())' "$1"; }
 
 # The value that Prometheus has for expression $1.
 query() {
