@@ -26,7 +26,8 @@ rm /run/scx_powerpack/control.sock
 # What a killed instance leaves is not in the way.
 start && stop KILL 137
 start
-refused 'another sched_ext scheduler is loaded, powerpack' scx_powerpack
+refused "runs already, process $PID: stop it first" scx_powerpack
+refused "'turbo': choose one of" scx_powerpack mode turbo
 # The running one survives bad requests.
 for request in '' 'x' '{"set_policy":{"mode":"turbo"}}' '{"set_policy":3}' '{"set_policy":{"policy":{"fill_pct":0}}}'; do
 	printf '%s\n' "$request" |
@@ -36,6 +37,11 @@ s.sendall(sys.stdin.buffer.read()); print(s.recv(9999).decode())' | grep -q erro
 		fail "request '$request' was not refused"
 done
 stop
+# A /run that is read-only, or full: one sentence, and nothing is loaded.
+no_run() { unshare -m sh -c "mount -t tmpfs -o $1 tmpfs /run && exec scx_powerpack"; }
+export -f no_run
+refused 'cannot create /run/scx_powerpack: Read-only file system' bash -c 'no_run ro'
+refused 'cannot create /run/scx_powerpack: No space left on device' bash -c 'no_run nr_inodes=1'
 # A kernel without sched_ext, as far as sysfs tells.
 unshare -m sh -c 'mount -t tmpfs tmpfs /sys/kernel && exec scx_powerpack' >/tmp/out 2>&1 && fail "loaded without sched_ext"
 grep -q 'no sched_ext' /tmp/out || fail "$(cat /tmp/out)"
