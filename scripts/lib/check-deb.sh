@@ -40,7 +40,9 @@ check_contents() {
 	for file in $FILES; do
 		grep -qx "$file" <<<"$files" || fail "$file is not in the package"
 	done
-	grep -qx "\(/usr\)\?/lib/systemd/system/$UNIT" <<<"$files" || fail "the unit is not in the package"
+	for file in "$UNIT" scx_powerpack-metrics.socket; do
+		grep -qx "\(/usr\)\?/lib/systemd/system/$file" <<<"$files" || fail "$file is not in the package"
+	done
 	[ "$(dpkg-deb -I "$deb" conffiles)" = "$CONFIG" ] || fail "$CONFIG is no conffile"
 }
 
