@@ -145,6 +145,8 @@ struct Outside {
     has_socket: bool,
     /// As it was told last.
     profile: PowerProfile,
+    /// What systemd was told last.
+    told: String,
 }
 
 impl Outside {
@@ -152,7 +154,13 @@ impl Outside {
         let listen = |listener| Metrics::listen(listener, news.clone());
         let metrics = systemd::metrics_socket().map(listen).transpose()?;
         let has_socket = metrics.is_some();
-        Ok(Outside { news, metrics, has_socket, profile: PowerProfile::Unknown })
+        Ok(Outside {
+            news,
+            metrics,
+            has_socket,
+            profile: PowerProfile::Unknown,
+            told: String::new(),
+        })
     }
 
     /// Serves metrics there, and nowhere else.
@@ -193,7 +201,11 @@ impl Outside {
         if let Err(err) = begun.and(kept) {
             error!("{err:#}");
         }
-        systemd::status(&session.summary());
+        let summary = session.summary();
+        if self.told != summary {
+            systemd::status(&summary);
+            self.told = summary;
+        }
     }
 }
 

@@ -256,8 +256,8 @@ impl<'a> Session<'a> {
 
     /// The desktop's power profile has changed.
     pub fn note_profile(&mut self, profile: PowerProfile) {
-        self.profile = profile;
-        if self.wish.choice == Choice::Auto {
+        let news = std::mem::replace(&mut self.profile, profile) != profile;
+        if news && self.wish.choice == Choice::Auto {
             self.choose();
         }
     }

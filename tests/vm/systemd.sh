@@ -50,12 +50,26 @@ journal_has 'line 2: unknown field `mod`'
 [ "$(cat $SCX/enable_seq)" = "$seq_before" ] || fail "a reload has loaded the scheduler anew"
 echo 'mode = "spread"' >$config
 
+echo "hints, through the sandbox"
+latency=/sys/devices/system/cpu/cpu0/power/pm_qos_resume_latency_us
+if [ -e $latency ]; then
+	printf 'mode = "spread"\n[hints]\nidle_latency_us = 200\n' >$config
+	box_systemctl reload scx_powerpack || fail "no reload"
+	[ "$(cat $latency)" = 200 ] || fail "the latency is $(cat $latency), not 200"
+else
+	echo "this kernel has no bound on idle latencies"
+fi
+
 echo "crash: the kernel falls back, the service comes back, so does the policy"
 box_systemctl kill -s KILL scx_powerpack
 box_service_is 30 NRestarts 1
 box_service_is 30 ActiveState active
 [ "$(cat $SCX/state)" = enabled ] || fail "restarted, but the scheduler is $(cat $SCX/state)"
 mode_is spread
+[ ! -e $latency ] || [ "$(cat $latency)" = 200 ] || fail "after a crash the latency is $(cat $latency)"
+echo 'mode = "spread"' >$config
+box_systemctl reload scx_powerpack || fail "no reload"
+[ ! -e $latency ] || [ "$(cat $latency)" = 0 ] || fail "the latency is not put back: $(cat $latency)"
 
 echo "watchdog: who hangs is ended and started again"
 mkdir -p $BOX/run/systemd/system/scx_powerpack.service.d
