@@ -207,7 +207,7 @@ impl EncodeMetric for Histogram<'_> {
     fn encode(&self, mut encoder: MetricEncoder<'_>) -> fmt::Result {
         let counts = &self.0.counts;
         let bound =
-            |n: usize| if n + 1 < counts.len() { (1u64 << n) as f64 / 1e6 } else { f64::MAX };
+            |n: usize| if n + 1 < counts.len() { (1u64 << n) as f64 / 1e6 } else { f64::INFINITY };
         let buckets: Vec<(f64, u64)> =
             counts.iter().enumerate().map(|(n, &count)| (bound(n), count)).collect();
         let total = counts.iter().sum();
@@ -216,5 +216,32 @@ impl EncodeMetric for Histogram<'_> {
 
     fn metric_type(&self) -> MetricType {
         MetricType::Histogram
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::top::tests::made_up::status;
+
+    #[test]
+    fn metrics_have_their_names_units_and_values() {
+        let text = text(&status(4, 10), Duration::from_secs(7)).unwrap();
+        for line in [
+            "scx_powerpack_mode{mode=\"packing\"} 1.0",
+            "scx_powerpack_online_cpus 3.0",
+            "# UNIT scx_powerpack_cpu_non_idle_seconds seconds",
+            "scx_powerpack_cpu_non_idle_seconds_total{cpu=\"0\"} 5.0",
+            "scx_powerpack_latency_budget_seconds 0.005",
+            "scx_powerpack_start_time_seconds 7.0",
+            "scx_powerpack_config_reloads_total{result=\"error\"} 0",
+            "# TYPE scx_powerpack_wakeup_latency_seconds histogram",
+            "scx_powerpack_wakeup_latency_seconds_bucket{le=\"0.000016\"} 900",
+            "scx_powerpack_wakeup_latency_seconds_bucket{le=\"0.000064\"} 990",
+            "scx_powerpack_wakeup_latency_seconds_bucket{le=\"+Inf\"} 990",
+            "# EOF",
+        ] {
+            assert!(text.lines().any(|is| is == line), "no {line} in:\n{text}");
+        }
     }
 }

@@ -6,7 +6,7 @@ mod cpus;
 mod keys;
 mod model;
 #[cfg(test)]
-mod tests;
+pub mod tests;
 mod text;
 mod view;
 

@@ -1,6 +1,6 @@
 //! Screens at several sizes, of machines of several sizes, and what the keys do.
 
-mod made_up;
+pub mod made_up;
 
 use ratatui::Terminal;
 use ratatui::backend::TestBackend;

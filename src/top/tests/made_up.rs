@@ -34,7 +34,7 @@ fn cpu(rank: usize, cpus: usize, now_ns: u64) -> CpuStatus {
 /// A machine of `cpus` CPUs, two a core, in caches of 32, two of these a package, after
 /// `second` seconds: of the active ones (the first quarter) the first is busy for half of
 /// the time, and the last surplus one for a tenth.
-fn status(cpus: usize, second: u64) -> Status {
+pub fn status(cpus: usize, second: u64) -> Status {
     let now_ns = second * 1_000_000_000;
     let mut counts = vec![0; 18];
     (counts[4], counts[6]) = (90 * second, 9 * second);
