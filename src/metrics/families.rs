@@ -103,7 +103,12 @@ impl Families {
             each(|cpu| flag(cpu.active)),
         )?;
         to.labelled(
-            ("cpu_utilization", "Of the fastest CPU", Some(&Unit::Ratios), MetricType::Gauge),
+            (
+                "cpu_utilization",
+                "Of the fastest CPU",
+                Some(&Unit::Other("ratio".into())),
+                MetricType::Gauge,
+            ),
             "cpu",
             each(|cpu| f64::from(cpu.util) / CAPACITY_MAX),
         )?;
@@ -232,6 +237,7 @@ mod tests {
             "scx_powerpack_online_cpus 3.0",
             "# UNIT scx_powerpack_cpu_non_idle_seconds seconds",
             "scx_powerpack_cpu_non_idle_seconds_total{cpu=\"0\"} 5.0",
+            "scx_powerpack_cpu_utilization_ratio{cpu=\"0\"} 0.0",
             "scx_powerpack_latency_budget_seconds 0.005",
             "scx_powerpack_start_time_seconds 7.0",
             "scx_powerpack_config_reloads_total{result=\"error\"} 0",
