@@ -35,16 +35,17 @@ use crate::wish::Wish;
 /// Loads the scheduler and serves until it is told to stop.
 /// Fails, with nothing attached, when it cannot be loaded or the kernel ends it.
 pub fn run(cli: &Cli) -> Result<()> {
-    let mut ranks = Ranks::read()?;
-    let wish = Wish::new(cli, &ranks)?;
-    host::check_can_load()?;
     let (news, events) = unbounded();
-    let _server = Server::start(news.clone())?;
-    watch_signals(news.clone())?;
-    watch_profile(news.clone())?;
+    // Before it is read: what changes while we load is news too.
     if let Err(err) = watch_config(&config::path(cli.config.as_deref()), news.clone()) {
         warn!("{err:#}: say 'scx_powerpack reload' when it has changed");
     }
+    let mut ranks = Ranks::read()?;
+    let wish = Wish::new(cli, &ranks)?;
+    host::check_can_load()?;
+    let _server = Server::start(news.clone())?;
+    watch_signals(news.clone())?;
+    watch_profile(news.clone())?;
     // The socket is ours: no other agent runs.
     Hints::recover(Path::new(hints::RECORD));
     let hints = InForce::new(wish.hints.clone(), &hints::root(), Path::new(hints::RECORD))?;
@@ -141,6 +142,8 @@ struct Outside {
     /// For those who have news for the agent.
     news: Sender<Event>,
     metrics: Option<Metrics>,
+    /// Where they were wanted last, had or not.
+    wanted: Option<SocketAddr>,
     /// systemd has opened the port for metrics: it is not ours to change.
     has_socket: bool,
     /// As it was told last.
@@ -157,6 +160,7 @@ impl Outside {
         Ok(Outside {
             news,
             metrics,
+            wanted: None,
             has_socket,
             profile: PowerProfile::Unknown,
             told: String::new(),
@@ -165,8 +169,8 @@ impl Outside {
 
     /// Serves metrics there, and nowhere else.
     fn serve_metrics(&mut self, wanted: Option<SocketAddr>) -> Result<()> {
-        let served = self.metrics.as_ref().map(|metrics| metrics.address);
-        if !self.has_socket && served != wanted {
+        if !self.has_socket && self.wanted != wanted {
+            self.wanted = wanted;
             // The port first: the new address may differ in no more than the host.
             self.metrics = None;
             let serve = |address| Metrics::serve(address, self.news.clone());

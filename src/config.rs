@@ -56,6 +56,11 @@ pub fn path(named: Option<&Path>) -> PathBuf {
     named.unwrap_or(Path::new(DEFAULT_PATH)).to_owned()
 }
 
+/// Its text, if it is there.
+pub fn text(named: Option<&Path>) -> Option<String> {
+    fs::read_to_string(path(named)).ok()
+}
+
 impl ConfigFile {
     /// Reads the file that is `named`, or the default one if it is there. Fails with a
     /// sentence that names the file, the line and the field.

@@ -254,6 +254,11 @@ impl InForce {
         Ok(())
     }
 
+    /// Whether anything is wanted, or is to be put back.
+    pub fn is_in_use(&self) -> bool {
+        self.hints != Hints::default() || !self.held.is_empty()
+    }
+
     /// Puts the hints for `mode` in force: the latency for `cpus`, which are to be kept at
     /// work, and for all others what it was before. CPUs that are offline are passed over.
     /// Fails with a sentence: nothing is written if it could not be recorded; if a write

@@ -22,7 +22,6 @@ const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset
 
 /// The server; dropping it closes the port.
 pub struct Metrics {
-    pub address: SocketAddr,
     server: Arc<Server>,
 }
 
@@ -51,7 +50,7 @@ impl Metrics {
             }
         })?;
         info!("metrics are served on http://{address}/metrics");
-        Ok(Metrics { address, server })
+        Ok(Metrics { server })
     }
 }
 

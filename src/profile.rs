@@ -29,6 +29,8 @@ pub fn watch_profile(events: Sender<Event>) -> Result<()> {
             if let Err(err) = listen(&events) {
                 debug!("power profiles: {err:#}");
             }
+            // The bus is gone: what it said last is old.
+            let _ = events.send(Event::Profile(PowerProfile::Unknown));
         })
         .context("cannot start a thread for the power profile")?;
     Ok(())

@@ -67,7 +67,8 @@ pub enum Reply {
         /// The busiest first.
         tasks: Vec<TaskStatus>,
     },
-    /// The oldest first, and how many were lost because they were not asked for in time.
+    /// The oldest first, and how many were lost since the scheduler was loaded, because they
+    /// were not asked for in time.
     Why {
         placements: Vec<Placement>,
         lost: u64,

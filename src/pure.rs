@@ -58,6 +58,7 @@ unsafe extern "C" {
     safe fn native_util_run(util: u32, dt: u64, capacity: u32) -> u32;
     safe fn native_util_est(est: u32, util: u32) -> u32;
     safe fn native_run_est(est: u64, run: u64) -> u64;
+    safe fn native_latency_bucket(ns: u64) -> u32;
     safe fn native_run_class(run: u64) -> u32;
     safe fn native_run_left(run: u64, ran: u64) -> u64;
     safe fn native_expected_wait(queued: &[i64; 4], class: u32, left: u64, servers: u32) -> u64;
@@ -197,6 +198,15 @@ fn a_sleeper_is_remembered_and_a_fall_is_slow() {
     assert_eq!(native_util_est(100, 500), 500);
     assert_eq!(native_util_est(500, 100), 400);
     assert_eq!((native_run_est(100, 300), native_run_est(300, 100)), (200, 250));
+}
+
+#[test]
+fn a_latency_is_in_the_first_bucket_whose_bound_it_does_not_exceed() {
+    let last = u64::from(intf::pp_limits_PP_LATENCY_BUCKETS - 1);
+    for ns in (0..200_000_000).step_by(997).chain([1, 1000, 1001, 64_000, 64_001, u64::MAX - 999]) {
+        let expected = (0..last).find(|n| ns <= 1000 << n).unwrap_or(last);
+        assert_eq!(u64::from(native_latency_bucket(ns)), expected, "{ns} ns");
+    }
 }
 
 #[test]

@@ -3,7 +3,6 @@
 
 mod observe;
 
-use std::fs;
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
@@ -35,11 +34,6 @@ const CGROUP_PERIOD: Duration = Duration::from_secs(1);
 /// long, and writing it is not free.
 const HINT_PERIOD: Duration = Duration::from_secs(5);
 
-/// The configuration file's text, if there is one.
-fn read_config(cli: &Cli) -> Option<String> {
-    fs::read_to_string(config::path(cli.config.as_deref())).ok()
-}
-
 /// How a run of the scheduler ended.
 pub enum End {
     /// The user wants the kernel's scheduler back.
@@ -66,8 +60,6 @@ pub struct Session<'a> {
     reloads: Reloads,
     /// The desktop's power profile, as it was told last.
     profile: PowerProfile,
-    /// The configuration file as it was read last, taken or not.
-    seen_config: Option<String>,
     /// How many cgroups there were when the table was last applied.
     cgroups: usize,
     /// How many of them the table names.
@@ -99,7 +91,6 @@ impl<'a> Session<'a> {
             leases: Leases::default(),
             reloads: Reloads::default(),
             profile: PowerProfile::Unknown,
-            seen_config: read_config(cli),
             cgroups: 0,
             treated: 0,
         };
@@ -189,6 +180,9 @@ impl<'a> Session<'a> {
 
     /// Tells the idle and frequency drivers what goes with the mode and the active set.
     fn hint(&mut self) {
+        if !self.hints.is_in_use() {
+            return;
+        }
         let told = self.scheduler.snapshot(&self.ranks).and_then(|now| {
             let ranked = self.ranks.cpus().iter().enumerate();
             let active = ranked.filter(|&(rank, _)| now.is_active(rank));
@@ -227,17 +221,21 @@ impl<'a> Session<'a> {
     /// The configuration file anew, beneath the command line; what was asked of the
     /// running scheduler since is forgotten. If anything is wrong nothing changes.
     pub fn reload(&mut self) -> Result<Reply> {
-        self.seen_config = read_config(self.cli);
-        let wish = Wish::new(self.cli, &self.ranks);
-        self.reloads.last_ok = wish.is_ok();
-        match &wish {
-            Ok(_) => self.reloads.ok += 1,
-            Err(_) => self.reloads.failed += 1,
+        let told = self.take_config();
+        self.reloads.note(told.is_ok());
+        told
+    }
+
+    fn take_config(&mut self) -> Result<Reply> {
+        let seen = config::text(self.cli.config.as_deref());
+        let wish =
+            Wish::new(self.cli, &self.ranks).inspect_err(|_| self.wish.seen_config = seen)?;
+        let policy = wish.policy(&self.ranks)?;
+        let took_us = self.hints.set(wish.hints.clone()).and_then(|()| self.apply(policy));
+        if took_us.is_err() {
+            self.hints.set(self.wish.hints.clone())?;
         }
-        let wish = wish?;
-        self.hints.set(wish.hints.clone())?;
-        let took_us = self.apply(wish.policy(&self.ranks)?)?;
-        let choice = wish.choice;
+        let (took_us, choice) = (took_us?, wish.choice);
         *self.wish = wish;
         self.classify()?;
         self.follow(choice);
@@ -246,7 +244,7 @@ impl<'a> Session<'a> {
 
     /// Whether the configuration file says what it said when it was read last.
     pub fn has_seen_config(&self) -> bool {
-        self.seen_config == read_config(self.cli)
+        self.wish.seen_config == config::text(self.cli.config.as_deref())
     }
 
     /// Where OpenMetrics are wanted.

@@ -73,6 +73,14 @@ pub struct Reloads {
     pub last_ok: bool,
 }
 
+impl Reloads {
+    /// One more, taken or not.
+    pub fn note(&mut self, ok: bool) {
+        self.last_ok = ok;
+        *(if ok { &mut self.ok } else { &mut self.failed }) += 1;
+    }
+}
+
 impl Default for Reloads {
     fn default() -> Self {
         Reloads { ok: 0, failed: 0, last_ok: true }

@@ -28,11 +28,15 @@ pub fn run(pid: u32, most: usize) -> Result<()> {
     println!("placements of {} ({pid}) from now on, mode {}", name.trim(), status.mode);
     println!("{:>9}  {:>7}  {:>4}  {:>4}  why", "s", "thread", "cpu", "rank");
     let begin = Instant::now();
-    let mut shown = 0;
+    let (mut shown, mut lost_before) = (0, None);
     while shown < most && begin.elapsed() < PATIENCE {
-        let Reply::Why { placements, .. } = ask(&Request::Why { pid, end: false })? else {
+        let Reply::Why { placements, lost } = ask(&Request::Why { pid, end: false })? else {
             bail!("the running scheduler is of another version: restart it");
         };
+        let new = lost - lost_before.replace(lost).unwrap_or(lost);
+        if new > 0 {
+            println!("    {new} that came too fast are left out");
+        }
         for line in story.tell(placements).into_iter().take(most - shown) {
             println!("{line}");
             shown += 1;

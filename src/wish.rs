@@ -7,7 +7,7 @@ use anyhow::Result;
 
 use crate::auto::Rules;
 use crate::cli::Cli;
-use crate::config::ConfigFile;
+use crate::config::{self, ConfigFile};
 use crate::hints::{self, Hints};
 use crate::policy::{Choice, Mode, Policy, PolicyArgs};
 use crate::topology::Ranks;
@@ -22,6 +22,8 @@ pub struct Wish {
     pub hints: Hints,
     /// Where OpenMetrics are to be served.
     pub metrics: Option<SocketAddr>,
+    /// The configuration file's text as it was read last, taken or not.
+    pub seen_config: Option<String>,
     /// The mode that is in force, or is to be.
     pub mode: Mode,
 }
@@ -30,13 +32,15 @@ impl Wish {
     /// Reads the configuration file, and checks it as a whole, for this machine too. Fails
     /// with a sentence.
     pub fn new(cli: &Cli, ranks: &Ranks) -> Result<Self> {
+        // First: if it changes in between it is read once more.
+        let seen_config = config::text(cli.config.as_deref());
         let file = ConfigFile::read(cli.config.as_deref())?;
         file.policy(ranks)?;
-        let mut config = file.config;
-        config.hints.idle_latency_us = cli.idle_latency_us.or(config.hints.idle_latency_us);
-        config.hints.check(&hints::root())?;
+        let mut wanted = file.config;
+        wanted.hints.idle_latency_us = cli.idle_latency_us.or(wanted.hints.idle_latency_us);
+        wanted.hints.check(&hints::root())?;
         let named = cli.mode.as_deref().map(str::parse).transpose()?;
-        let choice = named.or(config.mode).unwrap_or(Choice::Fixed(Mode::Packing));
+        let choice = named.or(wanted.mode).unwrap_or(Choice::Fixed(Mode::Packing));
         let mode = match choice {
             Choice::Fixed(mode) => mode,
             // Until there is evidence.
@@ -44,11 +48,12 @@ impl Wish {
         };
         let wish = Wish {
             choice,
-            args: cli.policy.or(&config.policy),
-            table: config.workloads,
-            rules: config.auto,
-            hints: config.hints,
-            metrics: cli.metrics.or(config.metrics),
+            args: cli.policy.or(&wanted.policy),
+            table: wanted.workloads,
+            rules: wanted.auto,
+            hints: wanted.hints,
+            metrics: cli.metrics.or(wanted.metrics),
+            seen_config,
             mode,
         };
         wish.policy(ranks)?;

@@ -34,7 +34,7 @@ enum pp_limits {
 	PP_RUN_CLASSES = 4,
 	/* The ring through which ops.exit wakes the agent. A page: the smallest there is. */
 	PP_EXIT_RING_BYTES = 4096,
-	/* Room for a thousand placements: tens of ms of the busiest task. */
+	/* Room for a thousand placements between two questions; more are counted as lost. */
 	PP_WHY_RING_BYTES = 65536,
 	/* Wake-up latencies by powers of two from 1 us on: up to 65 ms, and beyond. */
 	PP_LATENCY_BUCKETS = 18,

@@ -18,6 +18,7 @@ EXPORT(u32, util_decay, (u32 util, u64 dt), (util, dt))
 EXPORT(u32, util_run, (u32 util, u64 dt, u32 capacity), (util, dt, capacity))
 EXPORT(u32, util_est, (u32 est, u32 util), (est, util))
 EXPORT(u64, run_est, (u64 est, u64 run), (est, run))
+EXPORT(u32, latency_bucket, (u64 ns), (ns))
 EXPORT(u32, run_class, (u64 run), (run))
 EXPORT(u64, run_left, (u64 run, u64 ran), (run, ran))
 EXPORT(u64, expected_wait, (const s64 *queued, u32 class, u64 left, u32 servers),
