@@ -76,10 +76,12 @@ mod tests {
     }
 
     /// CPU time is the kernel's count, what it is to be is the workload's: setting up a
-    /// thread and going to sleep are the difference. Its own time, so that other tests
-    /// that run meanwhile do not matter.
+    /// thread (2 ms), and the way to sleep and back (0.1 ms: some 0.03 where a timer or a
+    /// futex takes the most, in a VM on a busy machine) are the difference. Its own time,
+    /// so that other tests that run meanwhile do not matter.
     fn burns(task: &TaskReport, expected_s: f64) {
-        let most = expected_s * 1.02 + 0.002 * task.threads as f64;
+        let sleeps = task.activations as f64 * 0.0001;
+        let most = expected_s + sleeps + 0.002 * task.threads as f64;
         assert!((expected_s..most).contains(&task.cpu_s), "{expected_s}: {task:?}");
     }
 
