@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # For check-deb.sh, in a root that nobody needs: install, upgrade while it runs, remove, purge;
-# where systemd is not running, and where it seems to be. The packages are /deb and /newer.
+# where systemd is not running, and where it seems to be. The packages are in /package-check.
 set -euo pipefail
 
 PROGRAM=/usr/bin/scx_powerpack
@@ -29,9 +29,9 @@ asked() { grep -q -- "$1" /tmp/asked; }
 # Nothing is started, and nothing needed.
 without_systemd() {
 	[ ! -d /run/systemd/system ] || fail "systemd runs in the private root"
-	run_dpkg -i /deb
+	run_dpkg -i /package-check/deb
 	check_installed
-	run_dpkg -i /newer
+	run_dpkg -i /package-check/newer
 	check_installed
 	run_dpkg --remove scx-powerpack
 	[ ! -e "$PROGRAM" ] && [ -e "$CONFIG" ] || fail "a removal keeps the configuration, nothing else"
@@ -49,13 +49,13 @@ check_installed() {
 # What the administrator changed stays; what runs is replaced, and then asked to restart.
 with_systemd() {
 	pretend_systemd
-	run_dpkg -i /deb
+	run_dpkg -i /package-check/deb
 	! grep -E "(^|-)(start|restart|enable).*$UNIT" /tmp/asked || fail "an installation starts it"
 	echo '# mine' >>"$CONFIG"
 	"$PROGRAM" sim --until 3000 >/dev/null 2>&1 &
 	local running=$!
 	: >/tmp/asked
-	run_dpkg -i /newer
+	run_dpkg -i /package-check/newer
 	kill -0 "$running" || fail "it did not run during the upgrade"
 	kill "$running"
 	asked "try-restart.*$UNIT" || fail "an upgrade does not restart it"

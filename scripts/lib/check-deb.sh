@@ -30,7 +30,9 @@ package() {
 	local deb
 	deb=$(find "$TREE/build/deb" -maxdepth 1 -name '*.deb' \
 		-newermt "@$(git -C "$TREE" log -1 --format=%ct)" 2>/dev/null | head -n 1)
-	[ -n "$deb" ] || deb=$("$TREE/scripts/build-deb")
+	# What is in it is looked at, not how fast it is.
+	[ -n "$deb" ] || deb=$(CARGO_PROFILE_RELEASE_LTO=off CARGO_PROFILE_RELEASE_OPT_LEVEL=1 \
+		CARGO_PROFILE_RELEASE_CODEGEN_UNITS=256 "$TREE/scripts/build-deb")
 	echo "$deb"
 }
 
@@ -55,17 +57,6 @@ check_manual() {
 	done
 }
 
-# The same with a higher version and a changed program, to upgrade to.
-make_newer() {
-	dpkg-deb -R "$deb" "$work/newer"
-	sed -i 's/^Version: .*/&+newer/' "$work/newer/DEBIAN/control"
-	echo >>"$work/newer$PROGRAM"
-	# What changed is in the list of sums too.
-	(cd "$work/newer" && find . -type f ! -path './DEBIAN/*' -printf '%P\0' |
-		xargs -0 md5sum >DEBIAN/md5sums)
-	dpkg-deb --root-owner-group -b "$work/newer" "$work/newer.deb" >/dev/null
-}
-
 # This machine's root with a layer above it that takes every change, and vanishes with us.
 in_private_root() {
 	as_root unshare --mount bash -euc '
@@ -76,12 +67,13 @@ in_private_root() {
 			-o "lowerdir=/,upperdir=$layer/upper,workdir=$layer/work"
 		mount --rbind /proc "$layer/root/proc"
 		mount --rbind /dev "$layer/root/dev"
-		cp "$script" "$layer/root/check"
-		cp "$deb" "$layer/root/deb"
-		cp "$newer" "$layer/root/newer"
+		mkdir "$layer/root/package-check"
+		cp "$script" "$layer/root/package-check/script"
+		cp "$deb" "$layer/root/package-check/deb"
+		cp "$newer" "$layer/root/package-check/newer"
 		chroot "$layer/root" env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin \
-			DEBIAN_FRONTEND=noninteractive /bin/bash /check
-		rm "$layer/upper"/{check,deb,newer}
+			DEBIAN_FRONTEND=noninteractive /bin/bash /package-check/script
+		rm -r "$layer/upper/package-check"
 		# Whiteouts and directories aside, what is left differs from what was there before.
 		cd "$layer/upper"
 		find . ! -type d ! -type c ! -path "./var/lib/dpkg/*" ! -path "./var/log/*" \
@@ -98,7 +90,7 @@ echo "checking $(basename "$deb")"
 lintian --fail-on error "$deb"
 check_contents
 check_manual
-make_newer
+"$TREE/scripts/lib/newer-deb.sh" "$deb" "$work/newer.deb"
 mkdir "$work/layer"
 left=$(in_private_root "$work/layer" "$deb" "$work/newer.deb")
 [ -z "$left" ] || fail "left after a purge: $left"
