@@ -2,6 +2,7 @@
 # The benchmark: it measures what was told, leaves the machine as it was, and says what it
 # could not do. In virtual time, where two runs of one thing agree.
 # vm: --virtual-time
+# only: 7
 # timeout: 600
 . "$(dirname "$0")/lib.bash"
 DIR=/tmp/bench
