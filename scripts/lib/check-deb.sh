@@ -30,9 +30,7 @@ package() {
 	local deb
 	deb=$(find "$TREE/build/deb" -maxdepth 1 -name '*.deb' \
 		-newermt "@$(git -C "$TREE" log -1 --format=%ct)" 2>/dev/null | head -n 1)
-	# What is in it is looked at, not how fast it is.
-	[ -n "$deb" ] || deb=$(CARGO_PROFILE_RELEASE_LTO=off CARGO_PROFILE_RELEASE_OPT_LEVEL=1 \
-		CARGO_PROFILE_RELEASE_CODEGEN_UNITS=256 "$TREE/scripts/build-deb")
+	[ -n "$deb" ] || deb=$("$TREE/scripts/build-deb")
 	echo "$deb"
 }
 
