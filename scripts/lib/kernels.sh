@@ -20,20 +20,23 @@ keep_kernel() {
 	mv "$1" "$CACHE/kernels/$2"
 }
 
+# With the one module that a test needs.
 fetch_kernel_7() {
-	[ -e "$CACHE/kernels/7/vmlinuz" ] && return
+	[ -s "$CACHE/kernels/7/overlay.ko" ] && return
 	local dir package
 	dir=$(mktemp -d "$CACHE/kernel-7.XXXX")
 	package=$(private_apt sid search --names-only '^linux-binary-7\.[0-9.]*.*-cloud-amd64$' |
 		cut -d' ' -f1 | sort -V | tail -n 1)
 	[ -n "$package" ] || die "Debian sid offers no 7.x cloud kernel"
 	say "fetching $package"
-	(cd "$dir" && private_apt sid -qq download "$package" "${package/binary/base}" >&2)
+	(cd "$dir" && private_apt sid -qq download \
+		"$package" "${package/binary/base}" "${package/binary/modules}" >&2)
 	for deb in "$dir"/*.deb; do
 		dpkg -x "$deb" "$dir/x"
 	done
 	mkdir "$dir/kernel"
 	cp "$dir"/x/usr/lib/modules/*/vmlinuz "$dir"/x/usr/lib/modules/*/config "$dir/kernel/"
+	find "$dir/x" -name overlay.ko.xz -exec xz -dc {} \; >"$dir/kernel/overlay.ko"
 	keep_kernel "$dir/kernel" 7
 	rm -rf "$dir"
 }
