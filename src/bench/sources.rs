@@ -24,11 +24,13 @@ pub struct Sources {
     frequencies_mhz: Vec<f64>,
 }
 
-fn number(path: &Path) -> Option<u64> {
+/// The number in a file.
+pub fn number(path: &Path) -> Option<u64> {
     fs::read_to_string(path).ok()?.trim().parse().ok()
 }
 
-fn entries(dir: &Path) -> Vec<PathBuf> {
+/// What is in a directory, in the order of names.
+pub fn entries(dir: &Path) -> Vec<PathBuf> {
     let entries = fs::read_dir(dir).into_iter().flatten().flatten();
     let mut paths: Vec<PathBuf> = entries.map(|entry| entry.path()).collect();
     paths.sort();
@@ -40,7 +42,7 @@ fn name(path: &Path) -> &str {
 }
 
 /// The directories of the CPUs of `root`'s sysfs.
-fn cpu_dirs(root: &Path) -> Vec<PathBuf> {
+pub fn cpu_dirs(root: &Path) -> Vec<PathBuf> {
     let is_cpu = |path: &PathBuf| {
         name(path).strip_prefix("cpu").is_some_and(|nr| nr.parse::<usize>().is_ok())
     };

@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, bail};
 use crossbeam::channel::{Receiver, Sender, unbounded};
 
+use super::cpu_states::CpuStates;
 use super::model::{Machine, Sample, Task};
 use crate::bench::sources::Sources;
 use crate::protocol::{Reply, Request, ask};
@@ -83,14 +84,17 @@ fn named(task: &TaskStatus) -> Task {
 /// What the machine tells from look to look.
 struct Watch {
     sources: Sources,
+    cpus: CpuStates,
+    begin: Instant,
     since: Instant,
     last: Machine,
 }
 
 impl Watch {
     fn begin() -> Self {
-        let sources = Sources::begin(Path::new("/"));
-        Watch { sources, since: Instant::now(), last: Machine::default() }
+        let (root, now) = (Path::new("/"), Instant::now());
+        let (sources, cpus) = (Sources::begin(root), CpuStates::begin(root));
+        Watch { sources, cpus, begin: now, since: now, last: Machine::default() }
     }
 
     /// Over the time since the last look that was long enough.
@@ -101,8 +105,7 @@ impl Watch {
             let seconds = interval.as_secs_f64();
             self.last = Machine {
                 power_w: self.sources.power_w(seconds),
-                frequency_mhz: self.sources.frequency_mhz(),
-                deepest_idle: self.sources.idle_states_pct(seconds).pop(),
+                cpus: self.cpus.look(self.begin.elapsed().as_secs_f64()),
             };
             self.sources.begin_anew();
             self.since = Instant::now();

@@ -6,7 +6,9 @@ use ratatui::layout::Rect;
 use ratatui::style::{Color, Modifier, Style};
 use ratatui::text::{Line, Span};
 
+use super::cpu_states::CpuState;
 use super::model::Model;
+use super::text::{UNKNOWN, clip};
 use crate::status::{CpuStatus, Status};
 
 /// Below this a column has no room for a bar.
@@ -19,6 +21,8 @@ const GAP: usize = 2;
 const IDLE_PCT: f64 = 0.5;
 /// What is not a bar in its column: mark, core, number; share; waiting tasks.
 const AROUND_BAR: usize = 7 + 6 + 5;
+/// A bar that is shorter makes no room for what its CPU tells of itself.
+const BAR_MIN: usize = 20;
 const LEVELS: [&str; 8] = ["▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"];
 
 /// How the CPUs are shown in a given room.
@@ -172,15 +176,34 @@ fn cpu_line(model: &Model, cpu: &CpuStatus, sign: char, width: usize) -> Line<'s
     }
     let room = width.saturating_sub(AROUND_BAR);
     let pct = model.non_idle_pct(cpu.rank);
+    let state = told(model, cpu.cpu, pct);
+    let state = if room < BAR_MIN + state.len() { String::new() } else { state };
+    let room = room - state.len();
     let halves = (pct.unwrap_or(0.0) / 100.0 * 2.0 * room as f64).round() as usize;
     let bar = "█".repeat(halves / 2) + if halves % 2 == 1 { "▌" } else { "" };
-    let share = pct.map_or_else(|| super::text::UNKNOWN.into(), |pct| format!("{pct:.0} %"));
+    let share = pct.map_or_else(|| UNKNOWN.into(), |pct| format!("{pct:.0} %"));
     let queue = queue(cpu.waiting);
     Line::from(vec![
         Span::raw(name),
         Span::styled(format!("{bar:<room$}"), busy_style(model, cpu)),
-        Span::raw(format!("{share:>6}{queue:>5}")),
+        Span::raw(format!("{share:>6}{state}{queue:>5}")),
     ])
+}
+
+/// What the CPU tells of itself, in columns; nothing where no CPU tells anything.
+fn told(model: &Model, cpu: usize, non_idle_pct: Option<f64>) -> String {
+    let all = model.sample.as_ref().map(|sample| &sample.machine.cpus);
+    let Some(all) = all.filter(|all| !all.is_empty()) else { return String::new() };
+    let CpuState { frequency_mhz, deepest_idle } = all.get(&cpu).cloned().unwrap_or_default();
+    let frequency = frequency_mhz.map_or_else(|| UNKNOWN.into(), |mhz| format!("{mhz:.0}"));
+    let idle = deepest_idle.map_or_else(
+        || format!("C-state {UNKNOWN}"),
+        |(name, pct)| {
+            let pct = pct.min(100.0 - non_idle_pct.unwrap_or(0.0));
+            format!("{} {pct:>3.0} %", clip(name.split(' ').next().unwrap_or(&name), 5))
+        },
+    );
+    format!("{frequency:>6} MHz{idle:>13}")
 }
 
 /// Nothing, if nobody waits.

@@ -2,6 +2,7 @@
 //! happens when.
 
 mod ask;
+mod cpu_states;
 mod cpus;
 mod keys;
 mod model;

@@ -2,7 +2,9 @@
 //! user has chosen to see, and what he is told. Pure.
 
 use std::cmp::Reverse;
+use std::collections::BTreeMap;
 
+use super::cpu_states::CpuState;
 use crate::bpf::intf;
 use crate::status::{CpuStatus, Latency, Status};
 
@@ -26,9 +28,27 @@ pub struct Task {
 #[derive(Clone, Debug, Default)]
 pub struct Machine {
     pub power_w: Option<f64>,
-    pub frequency_mhz: Option<f64>,
-    /// The deepest idle state: its name, and its share of the time, mean over the CPUs (%).
-    pub deepest_idle: Option<(String, f64)>,
+    /// What each CPU tells.
+    pub cpus: BTreeMap<usize, CpuState>,
+}
+
+impl Machine {
+    /// Mean over the CPUs.
+    pub fn frequency_mhz(&self) -> Option<f64> {
+        mean(self.cpus.values().filter_map(|cpu| cpu.frequency_mhz))
+    }
+
+    /// The deepest idle state: a CPU's name for it, and its share, mean over the CPUs (%).
+    pub fn deepest_idle(&self) -> Option<(&str, f64)> {
+        let mut states = self.cpus.values().filter_map(|cpu| cpu.deepest_idle.as_ref());
+        let pct = mean(states.clone().map(|(_, pct)| *pct))?;
+        Some((&states.next()?.0, pct))
+    }
+}
+
+fn mean(values: impl Iterator<Item = f64>) -> Option<f64> {
+    let (sum, count) = values.fold((0.0, 0), |(sum, count), value| (sum + value, count + 1));
+    (count > 0).then(|| sum / f64::from(count))
 }
 
 /// One look.

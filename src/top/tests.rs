@@ -7,6 +7,7 @@ use ratatui::backend::TestBackend;
 use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use ratatui::style::Color;
 
+use super::cpu_states::CpuState;
 use super::keys::{Action, pressed};
 use super::model::Model;
 use super::view;
@@ -141,13 +142,23 @@ fn without_colour_there_is_none_and_nothing_is_lost() {
     assert!(!has_colour(&mut plain));
 }
 
+/// What a CPU tells.
+fn tells(frequency_mhz: Option<f64>, deepest_pct: Option<f64>) -> CpuState {
+    let deepest_idle = deepest_pct.map(|pct| ("C10 of this CPU".into(), pct));
+    CpuState { frequency_mhz, deepest_idle }
+}
+
 #[test]
 fn what_the_machine_tells_fits() {
     let mut model = model(4);
     let mut told = sample(4, 12);
     told.machine.power_w = Some(12.34);
-    told.machine.frequency_mhz = Some(1799.7);
-    told.machine.deepest_idle = Some(("C10 of this CPU".into(), 83.4));
+    told.machine.cpus = [
+        (0, tells(Some(1600.0), Some(66.8))),
+        (1, tells(Some(1999.4), None)),
+        (2, tells(None, Some(100.0))),
+    ]
+    .into();
     told.status.auto = true;
     told.status.reason = Some("the load fits: load 12 %, pressure 3 %, and more".into());
     model.learn(Ok(told));
@@ -155,6 +166,21 @@ fn what_the_machine_tells_fits() {
     assert!(lines[0].contains("packing (auto: the load fits: load 12 %"));
     assert!(lines[0].contains("…  up 12 s"), "{}", lines[0]);
     assert!(lines[3].ends_with("  12.3 W  1800 MHz  C10 83 %"), "{}", lines[3]);
+}
+
+#[test]
+fn what_a_cpu_tells_is_beside_its_bar() {
+    let mut model = model(4);
+    let mut told = sample(4, 12);
+    // CPU 0 is busy for half of the time: so long it cannot have slept.
+    told.machine.cpus = [(0, tells(Some(3200.4), Some(90.0))), (2, tells(None, Some(99.6)))].into();
+    model.learn(Ok(told));
+    let lines = screen(&mut model, 80, 24);
+    assert!(lines[6].ends_with("50 %  3200 MHz    C10  50 %   w3"), "{}", lines[6]);
+    assert!(lines[7].ends_with(" 0 %     - MHz    C10 100 %"), "{}", lines[7]);
+    assert!(lines[9].ends_with("10 %     - MHz    C-state -"), "{}", lines[9]);
+    // Where there is no room the bars are what counts.
+    assert!(screen(&mut model, 58, 24)[6].ends_with("50 %   w3"));
 }
 
 #[test]

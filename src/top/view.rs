@@ -34,6 +34,7 @@ q Esc ^C   quit
 
 Bars: share of the last second in which the CPU was not idle.
 * active set   w3 three tasks wait   ┌└ threads of one core
+3200 MHz  C6 80 %   its frequency, its time in its deepest idle state
 per s: spills are tasks that ran on a surplus CPU because the
 active ones were full; set: the active set grew +, shrank -.
 wake-up: from being woken until running, for half of all, for
@@ -158,8 +159,9 @@ fn measured(model: &Model, sample: &Sample) -> String {
     let latency = model.wake_latency();
     let wake_up = |pct| percentile(latency.as_ref(), pct);
     let machine = &sample.machine;
-    let frequency = machine.frequency_mhz.map_or_else(|| UNKNOWN.into(), |mhz| format!("{mhz:.0}"));
-    let idle = match &machine.deepest_idle {
+    let frequency =
+        machine.frequency_mhz().map_or_else(|| UNKNOWN.into(), |mhz| format!("{mhz:.0}"));
+    let idle = match machine.deepest_idle() {
         Some((name, pct)) => {
             format!("{} {pct:.0} %", clip(name.split(' ').next().unwrap_or(name), 8))
         }
