@@ -14,18 +14,23 @@ box_for_packages() {
 	# Debian's kernel has it as a module.
 	insmod "$CACHE/kernels/7/overlay.ko"
 	rm -r $BOX/etc/systemd/system/scx_powerpack* $BOX/etc/scx_powerpack
-	for dir in usr var/lib/dpkg; do
-		mkdir -p "/run/layer/$dir" "/run/work/$dir"
-		mount -t overlay overlay "$BOX/$dir" \
-			-o "lowerdir=/$dir,upperdir=/run/layer/$dir,workdir=/run/work/$dir"
-	done
-	mount -t tmpfs tmpfs $BOX/var/cache
+	mkdir -p /run/layer /run/work
+	mount -t overlay overlay $BOX/usr -o "lowerdir=/usr,upperdir=/run/layer,workdir=/run/work"
+	for dir in var/cache var/lib/dpkg; do mount -t tmpfs tmpfs "$BOX/$dir"; done
+	# Not the list of this machine's packages, which dpkg would read for minutes, but of one,
+	# for it to keep the directories. With a file: else ours would replace it as a whole.
+	mkdir -p $BOX/var/lib/dpkg/{info,updates,triggers}
+	touch $BOX/var/lib/dpkg/available
+	dpkg-query -s base-files >$BOX/var/lib/dpkg/status
+	dpkg-deb -c "$deb" | awk '/^d/ && !/powerpack/ { sub("/$", "", $6); print substr($6, 2) }' |
+		sed -e 's:^$:/.:' -e '$a /etc/debian_version' >$BOX/var/lib/dpkg/info/base-files.list
 	# Images of containers forbid packages to touch services by it.
 	rm -f $BOX/usr/sbin/policy-rc.d
 }
 
-# dpkg in the box, quiet unless it fails.
-box_dpkg() { box env DEBIAN_FRONTEND=noninteractive PATH=/usr/sbin:/usr/bin:/sbin:/bin dpkg "$@" >/tmp/dpkg 2>&1 || fail "dpkg $*: $(cat /tmp/dpkg)"; }
+# dpkg in the box, quiet unless it fails. What the package depends on is there, though not
+# in the list.
+box_dpkg() { box env DEBIAN_FRONTEND=noninteractive PATH=/usr/sbin:/usr/bin:/sbin:/bin dpkg --force-depends "$@" >/tmp/dpkg 2>&1 || fail "dpkg $*: $(cat /tmp/dpkg)"; }
 
 main_pid() { box_systemctl show -P MainPID scx_powerpack; }
 # What runs is what is installed: a file that is gone reads "(deleted)".

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# The knobs, the table of workloads and auto, changed while tasks run: what they say is
-# where the tasks are.
+# The knobs and the table of workloads, changed while tasks run: what they say is where the
+# tasks are.
 # vm: --cpus 4
 . "$(dirname "$0")/lib.bash"
 
@@ -57,29 +57,4 @@ status_says 'small tasks packed' || fail "status does not tell what is packed"
 powerpack-load periodic --seconds 4 0.5/20*8 12/20*2 >/tmp/small.json
 [ "$(used /tmp/small.json 10 | wc -m)" -ge 3 ] || fail "large tasks are packed: $(cat /tmp/small.json)"
 
-echo "auto chooses, and says why"
-[[ $(scx_powerpack mode auto) == packing* ]] || fail "auto does not pack an idle machine"
-[[ $(scx_powerpack mode) == *'auto: '* ]] || fail "the reason is not told"
-powerpack-load hogs --seconds 18 --count 8 >/dev/null &
-load=$!
-for i in $(seq 16); do
-	sleep 1
-	[[ $(scx_powerpack mode) != spread* ]] || break
-done
-[[ $(scx_powerpack mode) == 'spread (auto: busy'* ]] || fail "auto packs hogs after $i s: $(scx_powerpack mode)"
-wait $load
-sleep 1
-# Or auto would take an idle machine for a busy one.
-utils=$(scx_powerpack status --json | grep -o '"util":[0-9]*' | cut -d: -f2)
-[ "$(echo "$utils" | wc -l)" = 4 ] || fail "status tells no utilization"
-least=$(echo "$utils" | sort -n | head -n 1)
-[ "$least" -lt 300 ] || fail "no CPU of an idle machine is told to be idle: $utils"
-# Calm for half a minute, and the pressure of the last ten seconds gone.
-for i in $(seq 60); do
-	sleep 1
-	[[ $(scx_powerpack mode) != packing* ]] || break
-done
-[[ $(scx_powerpack mode) == 'packing (auto: the load fits'* ]] || fail "auto does not pack again after $i s: $(scx_powerpack mode)"
-scx_powerpack mode packing >/dev/null
-[ "$(scx_powerpack mode)" = packing ] || fail "auto cannot be left"
 stop
