@@ -23,6 +23,7 @@ use crate::hints::{self, Hints, InForce};
 use crate::host;
 use crate::metrics::Metrics;
 use crate::profile::watch_profile;
+use crate::protocol::Request;
 use crate::scheduler::Scheduler;
 use crate::session::{End, Session};
 use crate::stats::{self, Counters};
@@ -182,14 +183,17 @@ impl Outside {
     fn take(&mut self, event: Event, session: &mut Session<'_>) {
         match event {
             Event::Stop => {}
-            Event::Reload => reload(session),
+            Event::Reload => self.reload(session),
             Event::ConfigChanged if session.has_seen_config() => {}
-            Event::ConfigChanged => reload(session),
+            Event::ConfigChanged => self.reload(session),
             Event::Profile(profile) => {
                 self.profile = profile;
                 session.note_profile(profile);
             }
             Event::Call((request, reply)) => {
+                if matches!(request, Request::Reload) {
+                    self.forget_failure();
+                }
                 // The client may have gone; that is its own affair.
                 let _ = reply.send(session.answer(request));
             }
@@ -211,16 +215,24 @@ impl Outside {
             self.told = summary;
         }
     }
-}
 
-/// The configuration file anew, for who is not there to be told how it went.
-fn reload(session: &mut Session<'_>) {
-    systemd::reloading();
-    match session.reload() {
-        Ok(_) => info!("the configuration was read again"),
-        Err(err) => error!("the configuration stays as it was: {err:#}"),
+    /// An address that could not be had may be free now.
+    fn forget_failure(&mut self) {
+        if self.metrics.is_none() {
+            self.wanted = None;
+        }
     }
-    systemd::ready(&session.summary());
+
+    /// The configuration file anew, for who is not there to be told how it went.
+    fn reload(&mut self, session: &mut Session<'_>) {
+        self.forget_failure();
+        systemd::reloading();
+        match session.reload() {
+            Ok(_) => info!("the configuration was read again"),
+            Err(err) => error!("the configuration stays as it was: {err:#}"),
+        }
+        systemd::ready(&session.summary());
+    }
 }
 
 /// A channel that speaks when `fd` becomes readable.

@@ -20,7 +20,12 @@ mod families;
 /// As prometheus-client writes it.
 const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 
-/// The server; dropping it closes the port.
+/// How long a port may take to close behind the server that had it, in steps of
+/// [`CLOSE_STEP`]: its threads end one after another.
+const CLOSE_STEPS: u32 = 20;
+const CLOSE_STEP: Duration = Duration::from_millis(25);
+
+/// The server; soon after it is dropped its port is closed.
 pub struct Metrics {
     server: Arc<Server>,
 }
@@ -29,8 +34,15 @@ impl Metrics {
     /// Serves on `address`, asking the agent through `events`. Fails with a sentence if the
     /// address cannot be had.
     pub fn serve(address: SocketAddr, events: Sender<Event>) -> Result<Self> {
-        let listener = TcpListener::bind(address).map_err(|err| explain(address, &err))?;
-        Self::listen(listener, events)
+        let mut listener = TcpListener::bind(address);
+        for _ in 0..CLOSE_STEPS {
+            match &listener {
+                Err(err) if err.kind() == io::ErrorKind::AddrInUse => thread::sleep(CLOSE_STEP),
+                _ => break,
+            }
+            listener = TcpListener::bind(address);
+        }
+        Self::listen(listener.map_err(|err| explain(address, &err))?, events)
     }
 
     /// Serves on a socket that somebody else has opened.

@@ -21,7 +21,7 @@ const NAMES: [(&str, &str); 2] = [
 ];
 
 /// Sends [`Event::Profile`] at once and after each change, for as long as the process lives.
-/// On a machine without a system bus it sends nothing.
+/// Without a system bus, or when it goes, the profile is unknown.
 pub fn watch_profile(events: Sender<Event>) -> Result<()> {
     thread::Builder::new()
         .name("profile-watch".into())

@@ -227,9 +227,8 @@ impl<'a> Session<'a> {
     }
 
     fn take_config(&mut self) -> Result<Reply> {
-        let seen = config::text(self.cli.config.as_deref());
-        let wish =
-            Wish::new(self.cli, &self.ranks).inspect_err(|_| self.wish.seen_config = seen)?;
+        self.wish.seen_config = config::text(self.cli.config.as_deref());
+        let wish = Wish::new(self.cli, &self.ranks)?;
         let policy = wish.policy(&self.ranks)?;
         let took_us = self.hints.set(wish.hints.clone()).and_then(|()| self.apply(policy));
         if took_us.is_err() {

@@ -33,7 +33,7 @@ pub fn run(pid: u32, most: usize) -> Result<()> {
         let Reply::Why { placements, lost } = ask(&Request::Why { pid, end: false })? else {
             bail!("the running scheduler is of another version: restart it");
         };
-        let new = lost - lost_before.replace(lost).unwrap_or(lost);
+        let new = lost.saturating_sub(lost_before.replace(lost).unwrap_or(lost));
         if new > 0 {
             println!("    {new} that came too fast are left out");
         }

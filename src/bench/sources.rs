@@ -66,13 +66,18 @@ impl Sources {
             .map(|cpu| cpu.join("cpufreq/scaling_cur_freq"))
             .filter(|path| path.exists())
             .collect();
+        Sources { idle_files, idle_before, frequency_files, ..Sources::of_power(root) }
+    }
+
+    /// Those that tell of power.
+    pub fn of_power(root: &Path) -> Self {
         Sources {
             rapl: rapl(root),
             battery: battery(root),
             battery_w: vec![],
-            idle_files,
-            idle_before,
-            frequency_files,
+            idle_files: vec![],
+            idle_before: vec![],
+            frequency_files: vec![],
             frequencies_mhz: vec![],
         }
     }

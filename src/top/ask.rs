@@ -93,7 +93,7 @@ struct Watch {
 impl Watch {
     fn begin() -> Self {
         let (root, now) = (Path::new("/"), Instant::now());
-        let (sources, cpus) = (Sources::begin(root), CpuStates::begin(root));
+        let (sources, cpus) = (Sources::of_power(root), CpuStates::begin(root));
         Watch { sources, cpus, begin: now, since: now, last: Machine::default() }
     }
 

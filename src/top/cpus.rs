@@ -6,9 +6,8 @@ use ratatui::layout::Rect;
 use ratatui::style::{Color, Modifier, Style};
 use ratatui::text::{Line, Span};
 
-use super::cpu_states::CpuState;
 use super::model::Model;
-use super::text::{UNKNOWN, clip};
+use super::text::{UNKNOWN, cpu_state};
 use crate::status::{CpuStatus, Status};
 
 /// Below this a column has no room for a bar.
@@ -176,9 +175,9 @@ fn cpu_line(model: &Model, cpu: &CpuStatus, sign: char, width: usize) -> Line<'s
     }
     let room = width.saturating_sub(AROUND_BAR);
     let pct = model.non_idle_pct(cpu.rank);
-    let state = told(model, cpu.cpu, pct);
-    let state = if room < BAR_MIN + state.len() { String::new() } else { state };
-    let room = room - state.len();
+    let state = told(model, cpu.rank);
+    let state = if room < BAR_MIN + state.chars().count() { String::new() } else { state };
+    let room = room - state.chars().count();
     let halves = (pct.unwrap_or(0.0) / 100.0 * 2.0 * room as f64).round() as usize;
     let bar = "█".repeat(halves / 2) + if halves % 2 == 1 { "▌" } else { "" };
     let share = pct.map_or_else(|| UNKNOWN.into(), |pct| format!("{pct:.0} %"));
@@ -191,19 +190,12 @@ fn cpu_line(model: &Model, cpu: &CpuStatus, sign: char, width: usize) -> Line<'s
 }
 
 /// What the CPU tells of itself, in columns; nothing where no CPU tells anything.
-fn told(model: &Model, cpu: usize, non_idle_pct: Option<f64>) -> String {
-    let all = model.sample.as_ref().map(|sample| &sample.machine.cpus);
-    let Some(all) = all.filter(|all| !all.is_empty()) else { return String::new() };
-    let CpuState { frequency_mhz, deepest_idle } = all.get(&cpu).cloned().unwrap_or_default();
-    let frequency = frequency_mhz.map_or_else(|| UNKNOWN.into(), |mhz| format!("{mhz:.0}"));
-    let idle = deepest_idle.map_or_else(
-        || format!("C-state {UNKNOWN}"),
-        |(name, pct)| {
-            let pct = pct.min(100.0 - non_idle_pct.unwrap_or(0.0));
-            format!("{} {pct:>3.0} %", clip(name.split(' ').next().unwrap_or(&name), 5))
-        },
-    );
-    format!("{frequency:>6} MHz{idle:>13}")
+fn told(model: &Model, rank: usize) -> String {
+    if model.sample.as_ref().is_none_or(|sample| sample.machine.cpus.is_empty()) {
+        return String::new();
+    }
+    let (frequency, idle) = cpu_state(&model.cpu_state(rank).unwrap_or_default());
+    format!("{frequency:>10}{idle:>14}")
 }
 
 /// Nothing, if nobody waits.

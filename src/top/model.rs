@@ -32,20 +32,6 @@ pub struct Machine {
     pub cpus: BTreeMap<usize, CpuState>,
 }
 
-impl Machine {
-    /// Mean over the CPUs.
-    pub fn frequency_mhz(&self) -> Option<f64> {
-        mean(self.cpus.values().filter_map(|cpu| cpu.frequency_mhz))
-    }
-
-    /// The deepest idle state: a CPU's name for it, and its share, mean over the CPUs (%).
-    pub fn deepest_idle(&self) -> Option<(&str, f64)> {
-        let mut states = self.cpus.values().filter_map(|cpu| cpu.deepest_idle.as_ref());
-        let pct = mean(states.clone().map(|(_, pct)| *pct))?;
-        Some((&states.next()?.0, pct))
-    }
-}
-
 fn mean(values: impl Iterator<Item = f64>) -> Option<f64> {
     let (sum, count) = values.fold((0.0, 0), |(sum, count), value| (sum + value, count + 1));
     (count > 0).then(|| sum / f64::from(count))
@@ -202,6 +188,31 @@ impl Model {
         let interval_ns = now.now_ns.checked_sub(base.now_ns).filter(|&ns| ns > 0)?;
         let busy_ns = is.busy_ns.saturating_sub(was.busy_ns);
         (is.cpu == was.cpu).then(|| (busy_ns as f64 / interval_ns as f64 * 100.0).min(100.0))
+    }
+
+    /// What the CPU of this rank tells of itself, if it is online.
+    pub fn cpu_state(&self, rank: usize) -> Option<CpuState> {
+        let sample = self.sample.as_ref()?;
+        let cpu = sample.status.cpus.get(rank).filter(|cpu| cpu.online)?;
+        let mut state = sample.machine.cpus.get(&cpu.cpu)?.clone();
+        if let Some((_, pct)) = &mut state.deepest_idle {
+            // The share is of when the CPU last slept.
+            *pct = pct.min(100.0 - self.non_idle_pct(rank).unwrap_or(0.0));
+        }
+        Some(state)
+    }
+
+    /// The mean frequency (MHz), and a CPU's name for its deepest idle state with the mean
+    /// share (%).
+    pub fn mean_state(&self) -> CpuState {
+        let ranks = 0..self.sample.as_ref().map_or(0, |sample| sample.status.cpus.len());
+        let states: Vec<_> = ranks.filter_map(|rank| self.cpu_state(rank)).collect();
+        let idle = || states.iter().filter_map(|state| state.deepest_idle.as_ref());
+        let pct = mean(idle().map(|(_, pct)| *pct));
+        CpuState {
+            frequency_mhz: mean(states.iter().filter_map(|state| state.frequency_mhz)),
+            deepest_idle: idle().next().map(|(name, _)| name.clone()).zip(pct),
+        }
     }
 
     /// The tasks as sorted; those that are equal by utilization.

@@ -155,7 +155,9 @@ fn what_the_machine_tells_fits() {
     told.machine.power_w = Some(12.34);
     told.machine.cpus = [
         (0, tells(Some(1600.0), Some(66.8))),
-        (1, tells(Some(1999.4), None)),
+        (3, tells(Some(1999.4), None)),
+        // Offline.
+        (1, tells(Some(1.0), Some(1.0))),
         (2, tells(None, Some(100.0))),
     ]
     .into();
@@ -165,7 +167,7 @@ fn what_the_machine_tells_fits() {
     let lines = screen(&mut model, 80, 24);
     assert!(lines[0].contains("packing (auto: the load fits: load 12 %"));
     assert!(lines[0].contains("…  up 12 s"), "{}", lines[0]);
-    assert!(lines[3].ends_with("  12.3 W  1800 MHz  C10 83 %"), "{}", lines[3]);
+    assert!(lines[3].ends_with("  12.3 W  1800 MHz  C10 75 %"), "{}", lines[3]);
 }
 
 #[test]
@@ -173,12 +175,15 @@ fn what_a_cpu_tells_is_beside_its_bar() {
     let mut model = model(4);
     let mut told = sample(4, 12);
     // CPU 0 is busy for half of the time: so long it cannot have slept.
-    told.machine.cpus = [(0, tells(Some(3200.4), Some(90.0))), (2, tells(None, Some(99.6)))].into();
+    let other = Some(("cpu-sleep-0".into(), 5.0));
+    let other = CpuState { frequency_mhz: None, deepest_idle: other };
+    let first = tells(Some(3200.4), Some(90.0));
+    told.machine.cpus = [(0, first), (2, tells(None, Some(99.6))), (3, other)].into();
     model.learn(Ok(told));
     let lines = screen(&mut model, 80, 24);
-    assert!(lines[6].ends_with("50 %  3200 MHz    C10  50 %   w3"), "{}", lines[6]);
-    assert!(lines[7].ends_with(" 0 %     - MHz    C10 100 %"), "{}", lines[7]);
-    assert!(lines[9].ends_with("10 %     - MHz    C-state -"), "{}", lines[9]);
+    assert!(lines[6].ends_with("50 %  3200 MHz      C10 50 %   w3"), "{}", lines[6]);
+    assert!(lines[7].ends_with(" 0 %     - MHz     C10 100 %"), "{}", lines[7]);
+    assert!(lines[9].ends_with("10 %     - MHz  cpu-sle… 5 %"), "{}", lines[9]);
     // Where there is no room the bars are what counts.
     assert!(screen(&mut model, 58, 24)[6].ends_with("50 %   w3"));
 }

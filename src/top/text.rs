@@ -1,5 +1,6 @@
 //! Numbers as they are shown; `-` is what nobody can tell.
 
+use super::cpu_states::CpuState;
 use crate::status::Latency;
 
 /// What is not known.
@@ -56,6 +57,18 @@ pub fn watts(power_w: Option<f64>) -> String {
         Some(many) if many >= 99.95 => format!("{many:.0} W"),
         Some(watts) => format!("{watts:.1} W"),
     }
+}
+
+/// Frequency, with the unit; the deepest idle state's name and share.
+pub fn cpu_state(state: &CpuState) -> (String, String) {
+    let frequency = state.frequency_mhz.map_or_else(|| UNKNOWN.into(), |mhz| format!("{mhz:.0}"));
+    let idle = match &state.deepest_idle {
+        Some((name, pct)) => {
+            format!("{} {pct:.0} %", clip(name.split(' ').next().unwrap_or(name), 8))
+        }
+        None => format!("C-state {UNKNOWN}"),
+    };
+    (format!("{frequency} MHz"), idle)
 }
 
 /// Three of them.

@@ -8,7 +8,7 @@ use ratatui::widgets::{Block, Clear, Paragraph, Wrap};
 
 use super::cpus;
 use super::model::{Model, Rates, Sample, Task, in_cpus};
-use super::text::{UNKNOWN, clip, digits, percentile, rate, uptime, watts};
+use super::text::{clip, cpu_state, digits, percentile, rate, uptime, watts};
 use crate::policy::Pack;
 use crate::status::Status;
 
@@ -158,21 +158,13 @@ fn first_line(model: &Model, status: &Status, width: usize) -> Line<'static> {
 fn measured(model: &Model, sample: &Sample) -> String {
     let latency = model.wake_latency();
     let wake_up = |pct| percentile(latency.as_ref(), pct);
-    let machine = &sample.machine;
-    let frequency =
-        machine.frequency_mhz().map_or_else(|| UNKNOWN.into(), |mhz| format!("{mhz:.0}"));
-    let idle = match machine.deepest_idle() {
-        Some((name, pct)) => {
-            format!("{} {pct:.0} %", clip(name.split(' ').next().unwrap_or(name), 8))
-        }
-        None => format!("C-state {UNKNOWN}"),
-    };
+    let (frequency, idle) = cpu_state(&model.mean_state());
     format!(
-        "wake-up p50 {}  p99 {}  max {}  {}  {frequency} MHz  {idle}",
+        "wake-up p50 {}  p99 {}  max {}  {}  {frequency}  {idle}",
         wake_up(50.0),
         wake_up(99.0),
         wake_up(100.0),
-        watts(machine.power_w)
+        watts(sample.machine.power_w)
     )
 }
 
