@@ -24,6 +24,7 @@ keep_kernel() {
 fetch_kernel_7() {
 	[ -s "$CACHE/kernels/7/overlay.ko" ] && return
 	local dir package
+	ensure_packages xz-utils
 	dir=$(mktemp -d "$CACHE/kernel-7.XXXX")
 	package=$(private_apt sid search --names-only '^linux-binary-7\.[0-9.]*.*-cloud-amd64$' |
 		cut -d' ' -f1 | sort -V | tail -n 1)
@@ -37,6 +38,8 @@ fetch_kernel_7() {
 	mkdir "$dir/kernel"
 	cp "$dir"/x/usr/lib/modules/*/vmlinuz "$dir"/x/usr/lib/modules/*/config "$dir/kernel/"
 	find "$dir/x" -name overlay.ko.xz -exec xz -dc {} \; >"$dir/kernel/overlay.ko"
+	[ -s "$dir/kernel/vmlinuz" ] && [ -s "$dir/kernel/overlay.ko" ] ||
+		die "$package could not be fetched, or has no kernel or no overlay.ko.xz"
 	keep_kernel "$dir/kernel" 7
 	rm -rf "$dir"
 }

@@ -40,8 +40,9 @@ runs_the_installed() {
 	[[ $program == */usr/bin/scx_powerpack ]] || fail "it runs $program"
 }
 
-deb=$(find "$TREE/build/deb" -maxdepth 1 -name '*.deb' 2>/dev/null | head -n 1)
-[ -n "$deb" ] || fail "no package: scripts/build-deb makes it"
+committed=$(git -c safe.directory='*' -C "$TREE" log -1 --format=%ct)
+deb=$(find "$TREE/build/deb" -maxdepth 1 -name '*.deb' -newermt "@$committed" 2>/dev/null | head -n 1)
+[ -n "$deb" ] || fail "no package of this commit: scripts/build-deb makes it"
 box_prepare
 box_for_packages
 cp "$deb" $BOX/usr/deb

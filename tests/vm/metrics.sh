@@ -72,4 +72,22 @@ s = socket.socket(); s.bind(("127.0.0.1", 9995)); s.listen(); time.sleep(60)' &
 holder=$!
 sleep 1
 refused 'cannot serve metrics on 127.0.0.1:9995: Address already in use' scx_powerpack --metrics 127.0.0.1:9995
+
+echo "an address that is taken, then free; and another host of the same port"
+config=/tmp/metrics.toml
+echo 'mode = "packing"' >$config
+start --config $config
+printf 'metrics = "127.0.0.1:9995"\n' >>$config
+for _ in $(seq 50); do
+	! grep -q 'Address already in use' $LOG || break
+	sleep 0.1
+done
+grep -q 'Address already in use' $LOG || fail "nothing is said of the address"
 kill $holder
+wait $holder || true
+scx_powerpack reload >/dev/null
+get http://127.0.0.1:9995/metrics >/dev/null || fail "the address is free, and there are no metrics after a reload"
+sed -i 's/127.0.0.1/0.0.0.0/' $config
+scx_powerpack reload >/dev/null
+get http://127.0.0.2:9995/metrics >/dev/null || fail "no metrics for others"
+stop
