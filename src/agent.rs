@@ -143,8 +143,6 @@ struct Outside {
     /// For those who have news for the agent.
     news: Sender<Event>,
     metrics: Option<Metrics>,
-    /// Where they were wanted last, had or not.
-    wanted: Option<SocketAddr>,
     /// systemd has opened the port for metrics: it is not ours to change.
     has_socket: bool,
     /// As it was told last.
@@ -161,7 +159,6 @@ impl Outside {
         Ok(Outside {
             news,
             metrics,
-            wanted: None,
             has_socket,
             profile: PowerProfile::Unknown,
             told: String::new(),
@@ -170,8 +167,8 @@ impl Outside {
 
     /// Serves metrics there, and nowhere else.
     fn serve_metrics(&mut self, wanted: Option<SocketAddr>) -> Result<()> {
-        if !self.has_socket && self.wanted != wanted {
-            self.wanted = wanted;
+        let served = self.metrics.as_ref().map(|metrics| metrics.address);
+        if !self.has_socket && served != wanted {
             // The port first: the new address may differ in no more than the host.
             self.metrics = None;
             let serve = |address| Metrics::serve(address, self.news.clone());
@@ -191,22 +188,22 @@ impl Outside {
                 session.note_profile(profile);
             }
             Event::Call((request, reply)) => {
-                if matches!(request, Request::Reload) {
-                    self.forget_failure();
+                let rereads = matches!(request, Request::Reload);
+                let answer = session.answer(request);
+                if rereads {
+                    self.move_metrics(session);
                 }
                 // The client may have gone; that is its own affair.
-                let _ = reply.send(session.answer(request));
+                let _ = reply.send(answer);
             }
         }
         self.follow(session);
     }
 
-    /// What depends on the configuration, and on the mode.
+    /// What depends on the mode, and on who looks.
     fn follow(&mut self, session: &mut Session<'_>) {
-        let begun = self.serve_metrics(session.metrics());
         // A scrape comes too seldom for a lease.
-        let kept = session.keep_latency(self.metrics.is_some());
-        if let Err(err) = begun.and(kept) {
+        if let Err(err) = session.keep_latency(self.metrics.is_some()) {
             error!("{err:#}");
         }
         let summary = session.summary();
@@ -216,21 +213,21 @@ impl Outside {
         }
     }
 
-    /// An address that could not be had may be free now.
-    fn forget_failure(&mut self) {
-        if self.metrics.is_none() {
-            self.wanted = None;
+    /// Serves them where the configuration says, if that can be had.
+    fn move_metrics(&mut self, session: &Session<'_>) {
+        if let Err(err) = self.serve_metrics(session.metrics()) {
+            error!("{err:#}");
         }
     }
 
     /// The configuration file anew, for who is not there to be told how it went.
     fn reload(&mut self, session: &mut Session<'_>) {
-        self.forget_failure();
         systemd::reloading();
         match session.reload() {
             Ok(_) => info!("the configuration was read again"),
             Err(err) => error!("the configuration stays as it was: {err:#}"),
         }
+        self.move_metrics(session);
         systemd::ready(&session.summary());
     }
 }

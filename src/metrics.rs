@@ -27,6 +27,7 @@ const CLOSE_STEP: Duration = Duration::from_millis(25);
 
 /// The server; soon after it is dropped its port is closed.
 pub struct Metrics {
+    pub address: SocketAddr,
     server: Arc<Server>,
 }
 
@@ -62,7 +63,7 @@ impl Metrics {
             }
         })?;
         info!("metrics are served on http://{address}/metrics");
-        Ok(Metrics { server })
+        Ok(Metrics { address, server })
     }
 }
 
