@@ -159,7 +159,8 @@ impl Sources {
     }
 }
 
-fn mean(values: &[f64]) -> Option<f64> {
+/// Of none there is none.
+pub fn mean(values: &[f64]) -> Option<f64> {
     (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
 }
 

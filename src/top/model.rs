@@ -5,6 +5,7 @@ use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
 use super::cpu_states::CpuState;
+use crate::bench::sources::mean;
 use crate::bpf::intf;
 use crate::status::{CpuStatus, Latency, Status};
 
@@ -30,11 +31,6 @@ pub struct Machine {
     pub power_w: Option<f64>,
     /// What each CPU tells.
     pub cpus: BTreeMap<usize, CpuState>,
-}
-
-fn mean(values: impl Iterator<Item = f64>) -> Option<f64> {
-    let (sum, count) = values.fold((0.0, 0), |(sum, count), value| (sum + value, count + 1));
-    (count > 0).then(|| sum / f64::from(count))
 }
 
 /// One look.
@@ -207,11 +203,12 @@ impl Model {
     pub fn mean_state(&self) -> CpuState {
         let ranks = 0..self.sample.as_ref().map_or(0, |sample| sample.status.cpus.len());
         let states: Vec<_> = ranks.filter_map(|rank| self.cpu_state(rank)).collect();
-        let idle = || states.iter().filter_map(|state| state.deepest_idle.as_ref());
-        let pct = mean(idle().map(|(_, pct)| *pct));
+        let frequencies: Vec<_> = states.iter().filter_map(|state| state.frequency_mhz).collect();
+        let (names, shares): (Vec<_>, Vec<_>) =
+            states.into_iter().filter_map(|state| state.deepest_idle).unzip();
         CpuState {
-            frequency_mhz: mean(states.iter().filter_map(|state| state.frequency_mhz)),
-            deepest_idle: idle().next().map(|(name, _)| name.clone()).zip(pct),
+            frequency_mhz: mean(&frequencies),
+            deepest_idle: names.into_iter().next().zip(mean(&shares)),
         }
     }
 
