@@ -76,12 +76,10 @@ mod tests {
     }
 
     /// CPU time is the kernel's count, what it is to be is the workload's: setting up a
-    /// thread (2 ms), and the way to sleep and back (0.1 ms: some 0.03 where a timer or a
-    /// futex takes the most, in a VM on a busy machine) are the difference. Its own time,
-    /// so that other tests that run meanwhile do not matter.
+    /// thread and going to sleep are the difference. Its own time, so that other tests
+    /// that run meanwhile do not matter.
     fn burns(task: &TaskReport, expected_s: f64) {
-        let sleeps = task.activations as f64 * 0.0001;
-        let most = expected_s + sleeps + 0.002 * task.threads as f64;
+        let most = expected_s * 1.02 + 0.002 * task.threads as f64;
         assert!((expected_s..most).contains(&task.cpu_s), "{expected_s}: {task:?}");
     }
 
@@ -116,10 +114,11 @@ mod tests {
 
     #[test]
     fn messages_go_on_until_the_end() {
-        let task = report("exchange = { tasks = 5, messages = 3, run_ms = 1 }", 1.0);
+        let task = report("exchange = { tasks = 5, messages = 3, run_ms = 3 }", 1.0);
         assert_eq!(task.threads, 5);
-        burns(&task, 0.001 * task.activations as f64);
-        // Three under way: on one CPU alone some 1000 of a millisecond.
+        // Of 1 ms the way to sleep and back (30 us in a VM on a busy machine) is 3 %.
+        burns(&task, 0.003 * task.activations as f64);
+        // Three under way: on one CPU alone some 330.
         assert!(task.activations > 100 && task.wake_latency.count > 100, "{task:?}");
     }
 
