@@ -28,8 +28,7 @@ fail() {
 # A package of what is committed.
 package() {
 	local deb
-	deb=$(find "$TREE/build/deb" -maxdepth 1 -name '*.deb' \
-		-newermt "@$(git -C "$TREE" log -1 --format=%ct)" 2>/dev/null | head -n 1)
+	deb=$("$TREE/scripts/lib/current-deb.sh") || true
 	[ -n "$deb" ] || deb=$("$TREE/scripts/build-deb")
 	echo "$deb"
 }

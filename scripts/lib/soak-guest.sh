@@ -10,8 +10,9 @@ kb() { awk -v name="$1:" '$1 == name { print $2 }' "/proc/$PID/status"; }
 descriptors() { find "/proc/$PID/fd" -mindepth 1 | wc -l; }
 
 row() {
+	rss_kb=$(kb VmRSS)
 	printf '| %s | %s | %s | %s | %s | %s | %s | %s |\n' "$1" "$switches" "$reloads" "$hotplugs" \
-		"$(kb VmRSS)" "$(kb Threads)" "$(descriptors)" "$(cat $SCX/state)"
+		"$rss_kb" "$(kb Threads)" "$(descriptors)" "$(cat $SCX/state)"
 }
 
 # What happens in step $1: one a second.
@@ -51,14 +52,14 @@ while [ $((SECONDS - begin)) -lt $((minutes * 60)) ]; do
 		told=$((now / 300))
 		row $((now / 60))
 		# Everything has happened once by then.
-		[ "$told" != 1 ] || settled_kb=$(kb VmRSS)
+		[ "$told" != 1 ] || settled_kb=$rss_kb
 	fi
 	# What took longer is made up for: a switch a second in the mean.
 	while [ $((SECONDS - begin)) -lt $switches ]; do sleep 0.1; done
 done
 row "$minutes"
 echo 1 >/sys/devices/system/cpu/cpu3/online 2>/dev/null || true
-end_kb=$(kb VmRSS)
+end_kb=$rss_kb
 [ "$(cat $SCX/enable_seq)" = "$loads" ] || fail "it was loaded anew: enable_seq $(cat $SCX/enable_seq), not $loads"
 settled_kb=${settled_kb:-$end_kb}
 change=$(((end_kb - settled_kb) * 1000 / settled_kb))

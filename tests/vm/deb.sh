@@ -30,7 +30,10 @@ box_for_packages() {
 
 # dpkg in the box, quiet unless it fails. What the package depends on is there, though not
 # in the list.
-box_dpkg() { box env DEBIAN_FRONTEND=noninteractive PATH=/usr/sbin:/usr/bin:/sbin:/bin dpkg --force-depends "$@" >/tmp/dpkg 2>&1 || fail "dpkg $*: $(cat /tmp/dpkg)"; }
+box_dpkg() {
+	box env DEBIAN_FRONTEND=noninteractive PATH=/usr/sbin:/usr/bin:/sbin:/bin \
+		dpkg --force-depends "$@" >/tmp/dpkg 2>&1 || fail "dpkg $*: $(cat /tmp/dpkg)"
+}
 
 main_pid() { box_systemctl show -P MainPID scx_powerpack; }
 # What runs is what is installed: a file that is gone reads "(deleted)".
@@ -40,8 +43,7 @@ runs_the_installed() {
 	[[ $program == */usr/bin/scx_powerpack ]] || fail "it runs $program"
 }
 
-committed=$(git -c safe.directory='*' -C "$TREE" log -1 --format=%ct)
-deb=$(find "$TREE/build/deb" -maxdepth 1 -name '*.deb' -newermt "@$committed" 2>/dev/null | head -n 1)
+deb=$("$TREE/scripts/lib/current-deb.sh") || true
 [ -n "$deb" ] || fail "no package of this commit: scripts/build-deb makes it"
 box_prepare
 box_for_packages
