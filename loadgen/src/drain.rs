@@ -10,7 +10,7 @@ use serde::Serialize;
 use crate::clock::{self, NS_PER_MS, NS_PER_S};
 use crate::engine::{self, Course};
 use crate::periodic::TaskSpec;
-use crate::schedstat::{self, NonIdle};
+use crate::schedstat::{self, NonIdle, Reading};
 
 /// How often the CPUs' run times are read (ms): finer, and reading them would
 /// be most of the load.
@@ -51,14 +51,14 @@ pub fn run(specs: &[TaskSpec], seconds: f64, settle_ms: u64, command: &[String])
         let command = command.to_vec();
         thread::spawn(move || execute(&command))
     };
+    let before = Reading::now()?;
     let readings = watch(begin, end)?;
+    let non_idle = before.non_idle_until(&Reading::now()?);
     let (output, command_ms) = switch.join().expect("the switching thread panicked")?;
     if !output.status.success() {
         bail!("'{}' failed: {}", command.join(" "), String::from_utf8_lossy(&output.stderr).trim());
     }
     let load = load.join().expect("the load panicked")?;
-    let (first, last) = (&readings[0], &readings[readings.len() - 1]);
-    let elapsed_ns = (readings.len() - 1) as u64 * WINDOW_MS * NS_PER_MS as u64;
     let (cpu_drained_ms, drained_ms) = drained(&readings, settle_ms / WINDOW_MS);
     Ok(Report {
         command_ms,
@@ -66,7 +66,7 @@ pub fn run(specs: &[TaskSpec], seconds: f64, settle_ms: u64, command: &[String])
         cpu_drained_ms,
         drained_ms,
         overruns: load.overruns,
-        non_idle: schedstat::between(first, last, elapsed_ns),
+        non_idle,
     })
 }
 
@@ -79,10 +79,10 @@ fn execute(command: &[String]) -> Result<(Output, f64)> {
     Ok((output, (clock::now_ns() - begin) as f64 / NS_PER_MS))
 }
 
-/// The CPUs' run times every `WINDOW_MS` from `begin` to `end`.
+/// The CPUs' run times, as their tasks leave them, every `WINDOW_MS` from `begin` to `end`.
 fn watch(begin: u64, end: u64) -> Result<Vec<Vec<u64>>> {
     clock::exact_timers();
-    let mut readings = vec![schedstat::read()?];
+    let mut readings = vec![schedstat::counted_ns()?];
     let mut next = begin;
     loop {
         next += WINDOW_MS * NS_PER_MS as u64;
@@ -90,7 +90,7 @@ fn watch(begin: u64, end: u64) -> Result<Vec<Vec<u64>>> {
             return Ok(readings);
         }
         clock::sleep_until(next);
-        readings.push(schedstat::read()?);
+        readings.push(schedstat::counted_ns()?);
     }
 }
 

@@ -2,6 +2,8 @@
 
 use anyhow::{Result, ensure};
 
+use powerpack_sim::Phases;
+
 use crate::clock::{self, NS_PER_S};
 use crate::record::{KindRecord, Record, Report, report};
 use crate::schedstat::Meter;
@@ -119,8 +121,7 @@ pub struct Course {
     pub seconds: f64,
     /// Of which the first so many are not measured (s).
     pub settle: f64,
-    /// Tasks of a kind begin evenly apart in their period, else all at the same instant.
-    pub stagger: bool,
+    pub phases: Phases,
     /// What a CPU does at its best, for fixed work; 0: find out.
     pub additions_per_s: u64,
 }
@@ -148,7 +149,7 @@ pub struct Times {
 #[derive(Clone, Copy)]
 pub struct Load {
     pub times: Times,
-    pub stagger: bool,
+    pub phases: Phases,
     pub additions_per_s: u64,
 }
 
@@ -174,7 +175,7 @@ pub fn run_told(kinds: &[Kind], course: Course, tell: impl Fn(Moment)) -> Result
     let start = clock::now_ns() + START_DELAY_NS;
     let after = |seconds: f64| start + (seconds * NS_PER_S) as u64;
     let times = Times { start, settled: after(course.settle), end: after(course.seconds) };
-    let load = Load { times, stagger: course.stagger, additions_per_s };
+    let load = Load { times, phases: course.phases, additions_per_s };
     let mut threads = Vec::new();
     for kind in kinds {
         let mut of_kind = Vec::new();

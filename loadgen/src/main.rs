@@ -9,7 +9,7 @@ use std::process::ExitCode;
 
 use anyhow::{Error, Result};
 use clap::{Parser, Subcommand};
-use powerpack_sim::Workload;
+use powerpack_sim::{Phases, Workload};
 use serde::Serialize;
 
 use powerpack_load::engine::{self, Course};
@@ -46,9 +46,9 @@ enum Load {
         /// Measure only after so many of them, when the scheduler knows the load
         #[arg(long, default_value_t = 0.0)]
         settle: f64,
-        /// Start the threads evenly apart in their periods rather than together
-        #[arg(long)]
-        stagger: bool,
+        /// Begin together, evenly apart in their periods (even), or anywhere in them (random)
+        #[arg(long, default_value = "together")]
+        phases: Phases,
         /// RUN/PERIOD[*COUNT] in ms
         #[arg(required = true)]
         tasks: Vec<TaskSpec>,
@@ -147,25 +147,25 @@ fn main() -> ExitCode {
 }
 
 fn run(load: Load, json: bool) -> Result<String> {
-    let preset = |seconds, tasks: &str, stagger| -> Result<String> {
-        let course = Course { seconds, stagger, ..Course::default() };
+    let preset = |seconds, tasks: &str, phases| -> Result<String> {
+        let course = Course { seconds, phases, ..Course::default() };
         show(&periodic(&specs(tasks)?, course)?, json)
     };
     match load {
-        Load::Periodic { seconds, settle, stagger, tasks } => {
-            show(&periodic(&tasks, Course { seconds, settle, stagger, ..Course::default() })?, json)
+        Load::Periodic { seconds, settle, phases, tasks } => {
+            show(&periodic(&tasks, Course { seconds, settle, phases, ..Course::default() })?, json)
         }
-        Load::Light { seconds } => preset(seconds, LIGHT, false),
-        Load::Tiny { seconds } => preset(seconds, TINY, true),
-        Load::Mixed { seconds } => preset(seconds, MIXED, false),
-        Load::Wake { seconds } => preset(seconds, WAKE, true),
+        Load::Light { seconds } => preset(seconds, LIGHT, Phases::Together),
+        Load::Tiny { seconds } => preset(seconds, TINY, Phases::Even),
+        Load::Mixed { seconds } => preset(seconds, MIXED, Phases::Together),
+        Load::Wake { seconds } => preset(seconds, WAKE, Phases::Even),
         Load::Hogs { seconds, count, nice, pin } => {
             show(&hogs::run(seconds, count, &nice, pin)?, json)
         }
         Load::Pipe { rounds, pin } => show(&pipe::run(rounds, pin)?, json),
         Load::Workload { seconds, settle, workload } => {
             let workload = Workload::find(&workload)?;
-            let course = Course { seconds, settle, stagger: workload.stagger, ..Course::default() };
+            let course = Course { seconds, settle, phases: workload.phases, ..Course::default() };
             show(&engine::run(&workload::kinds(&workload)?, course.checked()?)?, json)
         }
         Load::Command { command } => show(&command::run(&command)?, json),

@@ -9,6 +9,8 @@ use anyhow::{Context, Result};
 use crate::engine::{Kind, Load, Rhythm, Work};
 use crate::hand::{Hand, Mailbox, Thread};
 
+/// Random phases are those of the simulator's first seed.
+const PHASES_SEED: u64 = 1;
 /// Room for so many is made beforehand: a message goes on every few tens of microseconds.
 const ACTIVATIONS_OF_MEMBER: usize = 1 << 16;
 
@@ -16,7 +18,8 @@ const ACTIVATIONS_OF_MEMBER: usize = 1 << 16;
 pub fn spawn(kind: &Kind, nth: u64, load: Load) -> Result<Vec<Thread>> {
     let times = load.times;
     let first = |period_ns: u64| {
-        times.start + if load.stagger { period_ns * nth / kind.count as u64 } else { 0 }
+        let count = kind.count as u64;
+        times.start + load.phases.offset_ns(period_ns, nth, count, &kind.name, PHASES_SEED)
     };
     let nr = |period_ns: u64| ((times.end - times.start) / period_ns.max(1) + 1) as usize;
     Ok(match &kind.work {

@@ -75,27 +75,47 @@ mod tests {
         report.tasks.into_iter().next().unwrap()
     }
 
-    /// CPU time is the kernel's count, what it is to be is the workload's: setting up a
-    /// thread and going to sleep are the difference. Its own time, so that other tests
-    /// that run meanwhile do not matter.
-    fn burns(task: &TaskReport, expected_s: f64) {
-        let most = expected_s * 1.02 + 0.002 * task.threads as f64;
-        assert!((expected_s..most).contains(&task.cpu_s), "{expected_s}: {task:?}");
+    /// Where a CPU is taken away below the kernel (a VM's host), a thread is billed for it.
+    const TRIES: usize = 10;
+
+    /// What `task` does within a second, having burnt `expected_s` an activation. CPU time is
+    /// the kernel's count, what it is to be is the workload's: setting up a thread, going to
+    /// sleep, and what was taken from the CPUs meanwhile are the difference. Never less; more
+    /// by chance, but not each time.
+    fn burns(task: &str, expected_s: f64) -> TaskReport {
+        let mut tries = Vec::new();
+        for _ in 0..TRIES {
+            let taken_before_s = taken_s();
+            let task = report(task, 1.0);
+            let taken_s = taken_s() - taken_before_s;
+            let least = expected_s * task.activations as f64;
+            assert!(task.cpu_s >= least, "less than {least}: {task:?}");
+            if task.cpu_s < least * 1.02 + 0.002 * task.threads as f64 + taken_s {
+                return task;
+            }
+            tries.push((task.cpu_s, least, taken_s));
+        }
+        panic!("{task} burns more than {expected_s} s an activation: (s, least, taken) {tries:?}");
+    }
+
+    /// What a VM's host and interrupts have taken from all CPUs since boot (s).
+    fn taken_s() -> f64 {
+        let stat = std::fs::read_to_string("/proc/stat").unwrap();
+        let ticks = |field: &str| field.parse::<f64>().unwrap();
+        // irq, softirq and steal of the line of all CPUs.
+        let fields = stat.lines().next().unwrap().split_whitespace().skip(6).take(3);
+        fields.map(ticks).sum::<f64>() / 100.0
     }
 
     #[test]
     fn every_kind_burns_what_it_is_told() {
-        let task = report("periodic = { run_ms = 5, period_ms = 50 }", 1.0);
-        burns(&task, 0.005 * task.activations as f64);
-        let task = report("pipeline = { run_ms = [2, 3, 1], period_ms = 50 }", 1.0);
+        burns("periodic = { run_ms = 5, period_ms = 50 }", 0.005);
+        let task = burns("pipeline = { run_ms = [2, 3, 1], period_ms = 50 }", 0.006);
         assert_eq!(task.threads, 3);
-        burns(&task, 0.006 * task.activations as f64);
-        let task = report("client = { run_ms = 5, think_ms = 20 }", 1.0);
-        burns(&task, 0.005 * task.activations as f64);
+        burns("client = { run_ms = 5, think_ms = 20 }", 0.005);
         let team = "fork_join = { workers = 3, run_ms = 5, leader_ms = 2, period_ms = 100 }";
-        let task = report(team, 1.0);
+        let task = burns(team, 0.017);
         assert_eq!(task.threads, 4);
-        burns(&task, 0.017 * task.activations as f64);
         assert!(task.activations > 0 && task.response.p50_us >= 5_000.0, "{task:?}");
     }
 
@@ -114,12 +134,11 @@ mod tests {
 
     #[test]
     fn messages_go_on_until_the_end() {
-        let task = report("exchange = { tasks = 5, messages = 3, run_ms = 3 }", 1.0);
-        assert_eq!(task.threads, 5);
         // Of 1 ms the way to sleep and back (30 us in a VM on a busy machine) is 3 %.
-        burns(&task, 0.003 * task.activations as f64);
-        // Three under way: on one CPU alone some 330.
-        assert!(task.activations > 100 && task.wake_latency.count > 100, "{task:?}");
+        let task = burns("exchange = { tasks = 5, messages = 3, run_ms = 6 }", 0.006);
+        assert_eq!(task.threads, 5);
+        // Three under way: on one CPU alone some 160.
+        assert!(task.activations > 50 && task.wake_latency.count > 50, "{task:?}");
     }
 
     #[test]
@@ -135,8 +154,7 @@ mod tests {
     fn shipped_workloads_can_be_run_and_what_cannot_is_told() {
         for (name, text) in powerpack_sim::WORKLOADS {
             let kinds = kinds(&Workload::parse(text).unwrap());
-            // It gives a cgroup a weight.
-            assert_eq!(kinds.is_ok_and(|kinds| !kinds.is_empty()), name != "desktop", "{name}");
+            assert!(kinds.is_ok_and(|kinds| !kinds.is_empty()), "{name}");
         }
         let text = "name=''\nabout=''\n[[task]]\nhog = true\ncgroup_weight = 50\n";
         let err = kinds(&Workload::parse(text).unwrap()).unwrap_err();
