@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use clap::{Parser, Subcommand};
 
-use crate::hints::IdleLatency;
-use crate::policy::PolicyArgs;
+use crate::settings::hints::IdleLatency;
+use crate::settings::policy::PolicyArgs;
 
 /// On loopback: who wants to be seen from elsewhere says so. The port is free of those that
 /// Prometheus' list of exporters names.
@@ -148,7 +148,7 @@ pub struct BenchArgs {
     #[command(subcommand)]
     pub command: Option<BenchCommand>,
 
-    /// What to run: quick, seeds, latency, throughput, or a TOML file: a suite, or a workload
+    /// What to run: quick, seeds, latency, throughput, waits, or a TOML file: a suite, or a workload
     #[arg(long, value_name = "SUITE", default_value = "quick")]
     pub suite: String,
 
@@ -178,7 +178,12 @@ pub enum BenchCommand {
         tolerance: f64,
     },
     /// Make report.html again from a results.json, beside it
-    Report { results: PathBuf },
+    Report {
+        results: PathBuf,
+        /// Print it as a page of Markdown instead
+        #[arg(long)]
+        markdown: bool,
+    },
     /// Run a workload once, as it is: for the benchmark itself
     #[command(hide = true)]
     Load {

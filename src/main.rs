@@ -2,40 +2,18 @@
 //! whose capacity carries them. This file parses and dispatches, nothing else.
 
 mod agent;
-mod auto;
 mod bench;
-mod bpf;
+mod bpf_intf;
 mod cli;
-mod completions;
-mod config;
+mod cmd;
 mod control;
-mod efficiency;
-mod events;
-mod hints;
-mod host;
-mod load;
-#[cfg(test)]
-mod manual;
-mod metrics;
-mod mode;
-mod policy;
-mod profile;
-mod protocol;
+mod machine;
 #[cfg(test)]
 mod pure;
-mod report;
 mod scheduler;
-mod session;
+mod settings;
+mod signals;
 mod sim;
-mod stats;
-mod status;
-mod systemd;
-mod top;
-mod topology;
-mod watch;
-mod why;
-mod wish;
-mod workloads;
 
 use std::process::ExitCode;
 
@@ -67,17 +45,17 @@ fn run(cli: &Cli) -> Result<ExitCode> {
     }
     match &cli.command {
         Some(Command::Bench(_)) => unreachable!("it has an exit status of its own"),
-        Some(Command::Config { command }) => config::run(command),
-        Some(Command::Completions { shell }) => completions::print(*shell),
-        Some(Command::Mode { mode, policy }) => report::mode(mode.as_deref(), policy),
-        Some(Command::Reload) => report::reload(),
-        Some(Command::Status { json }) => report::status(*json),
+        Some(Command::Config { command }) => cmd::config::run(command),
+        Some(Command::Completions { shell }) => cmd::completions::print(*shell),
+        Some(Command::Mode { mode, policy }) => cmd::report::mode(mode.as_deref(), policy),
+        Some(Command::Reload) => cmd::report::reload(),
+        Some(Command::Status { json }) => cmd::report::status(*json),
         Some(Command::Sim(args)) => sim::run(args),
-        Some(Command::Top) => top::run(),
-        Some(Command::Topology) => report::topology(),
-        Some(Command::Why { pid, most }) => why::run(*pid, *most),
-        None if cli.help_stats => stats::describe(),
-        None if cli.monitor.is_some() => stats::monitor(cli.monitor),
+        Some(Command::Top) => cmd::top::run(),
+        Some(Command::Topology) => cmd::report::topology(),
+        Some(Command::Why { pid, most }) => cmd::why::run(*pid, *most),
+        None if cli.help_stats => agent::stats::describe(),
+        None if cli.monitor.is_some() => agent::stats::monitor(cli.monitor),
         None => agent::run(cli),
     }?;
     Ok(ExitCode::SUCCESS)

@@ -2,12 +2,14 @@
 //! by build.rs. Unit tests for what is promised, property tests for what must
 //! hold for any input.
 
+mod clock;
 mod pick;
 mod sizing;
+mod waiting;
 
 use proptest::prelude::*;
 
-use crate::bpf::intf::{self, pp_policy};
+use crate::bpf_intf::{self as intf, pp_policy};
 
 const WORDS: usize = 8;
 /// A set of ranks.
@@ -43,6 +45,16 @@ struct Sizing {
     pad: u32,
 }
 
+/// `struct pp_rival`.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default)]
+struct Rival {
+    deadline: u64,
+    clock: u64,
+    weight: u32,
+    own: u32,
+}
+
 /// `struct pp_need`.
 #[repr(C)]
 #[derive(Clone, Copy, Default)]
@@ -61,18 +73,23 @@ unsafe extern "C" {
     safe fn native_latency_bucket(ns: u64) -> u32;
     safe fn native_run_class(run: u64) -> u32;
     safe fn native_run_left(run: u64, ran: u64) -> u64;
-    safe fn native_expected_wait(queued: &[i64; 4], class: u32, left: u64, servers: u32) -> u64;
     safe fn native_deadline(vtime: u64, run: u64, weight: u32) -> u64;
-    safe fn native_vtime_join(vtime: u64, now: u64) -> u64;
+    safe fn native_vtime_delta(ran: u64, weight: u32) -> u64;
+    safe fn native_vtime_join(vtime: u64, clock: u64, weight: u32, tick: u64) -> u64;
+    safe fn native_vtime_move(vtime: u64, from: u64, to: u64) -> u64;
+    safe fn native_clock_pass(clock: u64, vtime: u64) -> u64;
+    safe fn native_rival_gap(a: &Rival, b: &Rival, apart: &mut u64) -> i64;
+    safe fn native_is_starving(since: u64, now: u64) -> i32;
     safe fn native_should_preempt(
-        deadline: u64,
+        gap: i64,
         run: u64,
-        curr: u64,
         left: u64,
         expected: u64,
         ran: u64,
+        bound: i32,
     ) -> i32;
-    safe fn native_slice_over(expected: u64, ran: u64, short_waits: i32) -> i32;
+    safe fn native_slice_of_ticks(tick: u64) -> u64;
+    safe fn native_slice_over(expected: u64, ran: u64, slice: u64, short_waits: i32) -> i32;
     safe fn native_effective_weight(weight: u32, cgroup: u32) -> u32;
     safe fn native_next_active(
         end: u32,
@@ -91,7 +108,6 @@ unsafe extern "C" {
         since: &mut u64,
     ) -> u32;
     safe fn native_needed_with_spills(needed: u32, end: u32, ceiling: u32, spills: u32) -> u32;
-    safe fn native_should_wait(policy: &pp_policy, task: &Wait) -> i32;
     safe fn native_is_overdue(
         policy: &pp_policy,
         queued: &[i64; 4],
@@ -99,6 +115,7 @@ unsafe extern "C" {
         waiting: u64,
         budgets: u32,
     ) -> i32;
+    safe fn native_is_migration_off(levels: u32, current: i32, prologue: u32) -> i32;
     safe fn native_fit_kind(util: u32, min: u32, max: u32, of_kind: &[u32; 4], nr: u32) -> u32;
     safe fn native_scope_of(policy: &pp_policy, need: &Need) -> u32;
     safe fn native_perf_wish(cpu_util: u32, task_util: u32, race: i32, capacity: u32) -> u32;
@@ -115,18 +132,6 @@ unsafe extern "C" {
         nodes: *mut Sizing,
         nr_nodes: u32,
     ) -> u32;
-}
-
-/// `struct pp_wait`.
-#[repr(C)]
-#[derive(Clone, Copy, Default)]
-struct Wait {
-    wait_ns: u64,
-    run_left_ns: u64,
-    running_left_ns: u64,
-    room: u64,
-    util_est: u32,
-    util: u32,
 }
 
 fn packing(max_ranks: u32) -> pp_policy {
@@ -210,33 +215,6 @@ fn a_latency_is_in_the_first_bucket_whose_bound_it_does_not_exceed() {
 }
 
 #[test]
-fn a_longer_run_does_not_delay_a_shorter_one() {
-    let queued = [MS as i64, 0, 0, 9 * MS as i64];
-    assert_eq!(native_expected_wait(&queued, native_run_class(100_000), MS, 1), 2 * MS);
-    assert_eq!(native_expected_wait(&queued, native_run_class(5 * MS), MS, 1), 11 * MS);
-    assert_eq!(native_expected_wait(&queued, 3, 0, 2), 5 * MS);
-    assert_eq!(native_expected_wait(&[-5, 0, 0, 0], 3, 0, 1), 0, "a count gone wrong is no wait");
-}
-
-#[test]
-fn a_task_remembered_to_be_big_needs_room() {
-    let wait = Wait { wait_ns: MS, util_est: 900, room: 500, ..Wait::default() };
-    let waits = |wait: Wait| native_should_wait(&packing(4), &wait) == 1;
-    assert!(!waits(wait));
-    assert!(waits(Wait { util: 500, ..wait }), "that is in the demand already");
-    assert!(!waits(Wait { wait_ns: 6 * MS, util_est: 0, ..wait }), "too long");
-}
-
-#[test]
-fn a_long_run_does_not_wait_for_another() {
-    let wait = Wait { wait_ns: 4 * MS, run_left_ns: 50 * MS, room: 500, ..Wait::default() };
-    let waits = |wait: Wait| native_should_wait(&packing(4), &wait) == 1;
-    assert!(waits(wait) && waits(Wait { running_left_ns: 4 * MS, ..wait }));
-    assert!(!waits(Wait { running_left_ns: 50 * MS, ..wait }));
-    assert!(waits(Wait { run_left_ns: MS, running_left_ns: 50 * MS, ..wait }));
-}
-
-#[test]
 fn a_task_fits_the_smallest_kind_with_a_margin() {
     let fit = |util, min, max| native_fit_kind(util, min, max, &[400, 700, 1024, 0], 3);
     assert_eq!([0, 320, 321, 560, 561, 1024].map(|util| fit(util, 0, 1024)), [0, 0, 1, 1, 2, 2]);
@@ -297,19 +275,20 @@ fn a_cpu_is_wished_what_it_needs_and_not_less_than_is_worth_it() {
 
 #[test]
 fn preemption_is_for_the_shorter_the_earlier_and_not_at_once() {
-    let ask = |deadline, run, left, ran| {
-        native_should_preempt(deadline, run, 100 * MS, left, left + ran, ran)
-    };
-    assert_eq!(ask(99 * MS, MS / 10, 3 * MS, 2 * MS), 1);
-    assert_eq!(ask(101 * MS, MS / 10, 3 * MS, 2 * MS), 0, "due later");
-    assert_eq!(ask(99 * MS, 4 * MS, 3 * MS, 2 * MS), 0, "longer than what is left");
-    assert_eq!(ask(99 * MS, MS / 10, MS / 2, 2 * MS), 0, "nearly done");
-    assert_eq!(ask(99 * MS, MS / 10, 3 * MS, MS / 10), 0, "only just begun");
+    let ask = |gap, run, left, ran| native_should_preempt(gap, run, left, left + ran, ran, 0);
+    assert_eq!(ask(-1, MS / 10, 3 * MS, 2 * MS), 1);
+    assert_eq!(ask(1, MS / 10, 3 * MS, 2 * MS), 0, "due later");
+    assert_eq!(ask(-1, 4 * MS, 3 * MS, 2 * MS), 0, "longer than what is left");
+    assert_eq!(ask(-1, MS / 10, MS / 2, 2 * MS), 0, "nearly done");
+    assert_eq!(ask(-1, MS / 10, 3 * MS, MS / 10), 0, "only just begun");
+    let bound = |expected| native_should_preempt(-1, MS / 10, expected, expected, MS / 10, 1);
+    assert_eq!(bound(3 * MS), 1, "who is bound there does not wait for that");
+    assert_eq!(bound(3 * MS / 2), 0, "but leaves short runs alone");
 }
 
 #[test]
 fn short_runs_are_left_alone_until_they_are_long() {
-    let preempt = |expected, ran| native_should_preempt(0, MS / 10, MS, MS, expected, ran);
+    let preempt = |expected, ran| native_should_preempt(-1, MS / 10, MS, expected, ran, 0);
     assert_eq!(preempt(MS / 10, 3 * MS / 2), 0, "a batch of messages");
     assert_eq!(preempt(MS / 10, 2 * MS), 1, "it has become long");
     assert_eq!(preempt(2 * MS, MS), 1, "it was expected to be long");
@@ -317,11 +296,24 @@ fn short_runs_are_left_alone_until_they_are_long() {
 
 #[test]
 fn a_slice_ends_sooner_for_short_tasks_and_only_if_it_is_long() {
-    assert_eq!(native_slice_over(20 * MS, MS / 10, 1), 1, "short ones wait for a long run");
-    assert_eq!(native_slice_over(20 * MS, 2 * MS, 0), 0, "hogs among themselves");
-    assert_eq!(native_slice_over(MS / 10, MS, 1), 0, "short among short");
-    assert_eq!(native_slice_over(MS / 10, 2 * MS, 1), 1);
-    assert_eq!(native_slice_over(MS / 10, 3 * MS, 0), 1, "the slice is used up");
+    let over = |expected, ran, short| native_slice_over(expected, ran, 3 * MS, short);
+    assert_eq!(over(20 * MS, MS / 10, 1), 1, "short ones wait for a long run");
+    assert_eq!(over(20 * MS, 2 * MS, 0), 0, "hogs among themselves");
+    assert_eq!(over(MS / 10, MS, 1), 0, "short among short");
+    assert_eq!(over(MS / 10, 2 * MS, 1), 1);
+    assert_eq!(over(MS / 10, 3 * MS, 0), 1, "the slice is used up");
+}
+
+#[test]
+fn a_slice_is_whole_ticks_and_no_more_than_three_ms() {
+    for (hz, slice_us) in [(100, 3000), (250, 3000), (300, 2500), (500, 1500), (1000, 2750)] {
+        let tick_ns = 1000 * MS / hz;
+        let slice_ns = native_slice_of_ticks(tick_ns);
+        assert_eq!(slice_ns / 1000, slice_us, "HZ={hz}");
+        // One that began at a tick ends at one, though that may be early.
+        let ticks = slice_ns.div_ceil(tick_ns);
+        assert!(slice_ns <= ticks * tick_ns - tick_ns / 4, "HZ={hz}");
+    }
 }
 
 #[test]
@@ -358,23 +350,5 @@ proptest! {
     fn the_average_converges(util in 0..=FULL, capacity in 1..=1024u32) {
         let settled = native_util_run(util, 2000 * MS, capacity);
         prop_assert!(settled.abs_diff(capacity << 20) <= 1);
-    }
-
-    #[test]
-    fn an_earlier_or_heavier_task_is_due_no_later(
-        vtime in 0..1u64 << 60, run in 0..100 * MS, weight in 1..=10_000u32,
-    ) {
-        let due = native_deadline(vtime, run, weight);
-        prop_assert!(due > vtime);
-        prop_assert!(native_deadline(vtime + 1, run, weight) > due);
-        prop_assert!(weight == 10_000 || native_deadline(vtime, run, weight + 1) <= due);
-    }
-
-    #[test]
-    fn a_sleeper_is_at_most_the_lag_behind(vtime: u64, now in 1u64 << 40..1 << 60) {
-        let vtime = vtime >> 3;
-        let joined = native_vtime_join(vtime, now);
-        prop_assert!(joined >= vtime && joined >= now - 3 * MS);
-        prop_assert!(joined == vtime || joined == now - 3 * MS);
     }
 }

@@ -29,4 +29,14 @@ static inline void kick_or_lose(s32 cpu, u64 flags)
 }
 #define scx_bpf_kick_cpu kick_or_lose
 
+/* The furthest that a clock has gone at a time. */
+static u64 longest_jump;
+#define pp_clock_pass(clock, vtime)                                                                \
+	({                                                                                         \
+		u64 was = (clock), now_at = pp_clock_pass(was, vtime);                             \
+		if (now_at - was > longest_jump)                                                   \
+			longest_jump = now_at - was;                                               \
+		now_at;                                                                            \
+	})
+
 #endif /* SIM_SABOTAGE_H */

@@ -10,7 +10,7 @@
 
 /* sim/src/ffi.rs asserts the same. */
 _Static_assert(sizeof(struct task_struct) == 72, "task_struct is shared with Rust");
-_Static_assert(sizeof(struct sched_ext_ops) == 19 * 8 + 24, "sched_ext_ops is shared with Rust");
+_Static_assert(sizeof(struct sched_ext_ops) == 22 * 8 + 24, "sched_ext_ops is shared with Rust");
 
 struct sim_ranked_cpu {
 	u32 cpu, llc, node, capacity, kind;
@@ -60,12 +60,14 @@ static void set_nodes(const struct sim_ranked_cpu *ranked, u32 nr)
 }
 
 /* What the agent writes before loading; CPUs in rank order. */
-void sim_setup(const struct sim_ranked_cpu *ranked, u32 nr, const struct pp_policy *policy)
+void sim_setup(const struct sim_ranked_cpu *ranked, u32 nr, const struct pp_policy *policy,
+	       u32 tick)
 {
 	u32 llcs = 0, threads = 1, most = 1;
 
 	*writable(&nr_ranks) = nr;
 	*writable(&nr_free) = nr;
+	*writable(&tick_ns) = tick;
 	*writable(&nr_words) = (nr + PP_WORD_BITS - 1) / PP_WORD_BITS;
 	for (u32 rank = 0; rank < nr; rank++) {
 		const struct sim_ranked_cpu *cpu = &ranked[rank];
@@ -87,6 +89,7 @@ void sim_setup(const struct sim_ranked_cpu *ranked, u32 nr, const struct pp_poli
 		most = threads > most ? threads : most;
 		if (cpu->next_is_sibling)
 			*writable(&siblings[word]) |= bit;
+		cpus[cpu->cpu].rank = rank;
 		cpus[cpu->cpu].capacity = cpu->capacity;
 		cpus[cpu->cpu].online = cpu->online;
 		cpus[cpu->cpu].seen = cpu->online;
@@ -120,6 +123,11 @@ void sim_classify(struct cgroup *cgrp, u32 workload)
 void sim_sabotage(u32 how)
 {
 	sabotage = how;
+}
+
+u64 sim_longest_jump(void)
+{
+	return longest_jump;
 }
 
 u32 sim_nr_active(void)

@@ -101,6 +101,9 @@ pub struct Task {
     pub queued_since_ns: u64,
     /// The longest that it ever was (ns).
     pub longest_wait_ns: u64,
+    /// How often it was queued and then ran, and for how long in all (ns).
+    pub waits: u64,
+    pub waited_ns: u64,
     /// Time on a CPU (ns).
     pub ran_ns: u64,
     /// Work done in all, and left of the step (ns x 1024, at capacity 1).
@@ -122,6 +125,7 @@ impl Task {
             nr_cpus_allowed: allowed.count() as i32,
             migration_disabled: 0,
             pad: 0,
+            state: 0,
         });
         Task {
             c,
@@ -136,6 +140,8 @@ impl Task {
             last_cpu: None,
             queued_since_ns: 0,
             longest_wait_ns: 0,
+            waits: 0,
+            waited_ns: 0,
             ran_ns: 0,
             work_done: 0,
             work_left: 0,

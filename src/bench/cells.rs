@@ -4,7 +4,7 @@
 use serde::Serialize;
 
 use super::metric::Metric;
-use super::results::{LoadInfo, Results, Run};
+use super::results::{LoadInfo, Results, Run, TaskFigures};
 use super::summary::{Difference, Summary};
 
 /// What stands where nothing was measured.
@@ -155,12 +155,19 @@ fn row(
     any.then(|| names.into_iter().chain(cells).collect())
 }
 
+/// A figure of one kind of task.
+type OfTask = fn(&TaskFigures) -> f64;
+
 /// The responses of each kind of task, where there are several: a page is not a sound.
 fn task_rows(results: &Results, load: &LoadInfo, systems: &[&str]) -> Vec<Vec<Cell>> {
-    let metric = Metric::ResponseP50Us;
+    let figures: [(Metric, OfTask); 2] = [
+        (Metric::ResponseP50Us, |task| task.response_p50_us),
+        (Metric::ResponseP99Us, |task| task.response_p99_us),
+    ];
     let mut names: Vec<&str> = vec![];
     for run in results.runs.iter().filter(|run| run.load == load.name) {
-        let timed = run.tasks.iter().filter(|task| task.records_per_s.is_none());
+        // What computes without a pause answers nothing.
+        let timed = run.tasks.iter().filter(|task| task.activations > 0);
         names.extend(timed.map(|task| task.task.as_str()));
     }
     names.sort_unstable();
@@ -168,15 +175,16 @@ fn task_rows(results: &Results, load: &LoadInfo, systems: &[&str]) -> Vec<Vec<Ce
     if names.len() < 2 {
         return vec![];
     }
-    let of_task = |name: &&str| {
+    let of_task = |name: &str, metric: Metric, figure: OfTask| {
         let title = vec![Cell::of(format!("{name}: {}", metric.title()))];
         let values = |system: &str| {
             let tasks = results.of(&load.name, system).flat_map(|run| &run.tasks);
-            tasks.filter(|task| task.task == *name).map(|task| task.response_p50_us).collect()
+            tasks.filter(|task| task.task == name).map(figure).collect()
         };
         row(results, systems, title, metric, values)
     };
-    names.iter().filter_map(of_task).collect()
+    let rows = names.iter().flat_map(|name| figures.map(|(metric, of)| of_task(name, metric, of)));
+    rows.flatten().collect()
 }
 
 /// A row for each load and figure of it, a column for each system.
@@ -228,8 +236,8 @@ pub fn remarks(results: &Results) -> Vec<String> {
     }
     if let Some(name) = &results.machine.virtual_machine {
         remarks.push(format!(
-            "This is a virtual machine, {name}: who runs where and when is told, what it costs \
-             on hardware is not."
+            "This is a virtual machine, {name}: when and where tasks run is measured, what it \
+             costs on hardware is not."
         ));
     }
     for system in &results.systems {
@@ -249,7 +257,7 @@ pub fn remarks(results: &Results) -> Vec<String> {
 #[cfg(test)]
 pub mod tests {
     use super::*;
-    use crate::bench::results::{FORMAT, Machine, SystemInfo, TaskFigures};
+    use crate::bench::results::{FORMAT, Machine, SystemInfo};
 
     /// A small benchmark: the system `packing` has `value` where `eevdf` has 100.
     pub fn benchmark(value: f64) -> Results {
@@ -314,16 +322,25 @@ pub mod tests {
     fn kinds_of_tasks_have_rows_of_their_own() {
         let mut results = benchmark(100.0);
         for (nth, run) in results.runs.iter_mut().enumerate() {
-            let task = |name: &str, us| TaskFigures {
+            let task = |name: &str, activations, us| TaskFigures {
                 task: name.into(),
+                activations,
                 response_p50_us: us,
+                response_p99_us: 2.0 * us,
                 ..TaskFigures::default()
             };
-            run.tasks = vec![task("page", 7e5 + nth as f64), task("sound", 300.0)];
+            let page = task("page", 10, 7e5 + nth as f64);
+            run.tasks = vec![page, task("sound", 10, 300.0), task("a hog", 0, 0.0)];
         }
         let table = &tables(&results)[0];
-        assert_eq!(table.rows[0][0].text, "page: response, median, us");
-        assert_eq!(table.rows[1][1].text, "300");
+        let rows: Vec<&str> = table.rows.iter().map(|row| row[0].text.as_str()).collect();
+        assert_eq!(rows[..2], ["page: response, median, us", "page: response, 99 %, us"]);
+        assert_eq!(rows[2], "sound: response, median, us");
+        assert_eq!(
+            (table.rows[2][1].text.as_str(), table.rows[3][1].text.as_str()),
+            ("300", "600")
+        );
+        assert!(!rows.iter().any(|row| row.contains("hog")), "it answers nothing");
     }
 
     #[test]

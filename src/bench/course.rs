@@ -11,8 +11,6 @@ use anyhow::{Context, Result, bail, ensure};
 use indicatif::{ProgressBar, ProgressStyle};
 use log::{info, warn};
 use powerpack_load::clock;
-use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
-use signal_hook::flag;
 
 use super::governor::{Governors, have_both_ends};
 use super::machine;
@@ -25,7 +23,9 @@ use super::suite::{Load, Suite, What};
 use super::switches::Switches;
 use super::system::{Running, System};
 use crate::cli::BenchArgs;
-use crate::host;
+use crate::control::preflight;
+use crate::machine::kernel;
+use crate::signals::hear_signals;
 
 /// In the directory of a benchmark.
 pub const RESULTS_FILE: &str = "results.json";
@@ -62,9 +62,7 @@ struct Benchmark {
 pub fn run(args: &BenchArgs) -> Result<Outcome> {
     let mut benchmark = Benchmark::new(args)?;
     let stop = Arc::clone(&benchmark.stop);
-    for signal in [SIGINT, SIGTERM, SIGHUP] {
-        flag::register(signal, Arc::clone(&stop)).context("cannot handle Ctrl-C")?;
-    }
+    hear_signals(move |_| stop.store(true, Ordering::Relaxed))?;
     let interrupted = match benchmark.measure() {
         Ok(()) => false,
         Err(err) if err.is::<Interrupted>() => true,
@@ -83,7 +81,7 @@ impl Benchmark {
         let machine = machine::describe()?;
         let suite = Suite::find(&args.suite, machine.cores)?;
         let systems = systems_of(&args.against)?;
-        if let Some(name) = host::loaded_scheduler() {
+        if let Some(name) = kernel::loaded_scheduler() {
             bail!(
                 "a sched_ext scheduler is loaded, {name}: stop it first (Ctrl-C, or systemctl \
                  stop), as the benchmark loads each in turn"
@@ -122,7 +120,7 @@ impl Benchmark {
 
     /// What cannot be run here is noted, and the rest goes on.
     fn leave_out(&mut self) {
-        if let Err(err) = host::check_can_load() {
+        if let Err(err) = preflight::check_can_load() {
             for info in &mut self.results.systems {
                 if info.command.is_some() {
                     info.failed = Some(format!("{err:#}"));

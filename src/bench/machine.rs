@@ -6,7 +6,7 @@ use std::fs;
 use anyhow::Result;
 
 use super::results::Machine;
-use crate::topology::Ranks;
+use crate::machine::topology::Ranks;
 
 /// This machine. Fails when its topology cannot be read.
 pub fn describe() -> Result<Machine> {

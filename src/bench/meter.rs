@@ -5,14 +5,15 @@ use std::path::Path;
 use std::time::Duration;
 
 use anyhow::{Context, Result};
-use powerpack_load::{clock, schedstat};
+use powerpack_load::clock;
+use powerpack_load::schedstat::Reading;
 use powerpack_sim::parse_cpu_list;
 
 use super::metric::Metric;
 use super::programs::Figures;
 use super::results::Heat;
-use super::sources::Sources;
 use super::switches::Switches;
+use crate::machine::sensors::Sources;
 
 /// CPUs are read at most so often,
 const INTERVAL_MIN_NS: u64 = 100_000_000;
@@ -26,12 +27,14 @@ const USED_PCT: f64 = 0.5;
 const FILL_PCT: f64 = 80.0;
 const NS_PER_S: f64 = 1e9;
 
-/// Run time of each CPU, and when it was read (ns).
-type Reading = (u64, Vec<u64>);
+/// When it was looked (ns), and what each CPU had run since the beginning.
+type Runs = (u64, Vec<u64>);
 
 /// Measures from its beginning.
 pub struct Meter<'a> {
-    readings: Vec<Reading>,
+    /// `None` where the kernel does not count.
+    begin: Option<Reading>,
+    runs: Vec<Runs>,
     next_read_ns: u64,
     switches: Option<&'a Switches>,
     counts: Option<(u64, u64)>,
@@ -62,7 +65,7 @@ pub fn online_cpus() -> Result<Vec<usize>> {
 /// What this machine cannot measure, and why.
 pub fn missing(switches: Option<&Switches>) -> Vec<String> {
     let mut missing = Sources::begin(Path::new("/")).missing();
-    if schedstat::read().is_err() {
+    if Reading::now().is_err() {
         missing.push("non-idle time: this kernel has no CONFIG_SCHEDSTATS".to_owned());
     }
     if switches.is_none() {
@@ -76,7 +79,8 @@ impl<'a> Meter<'a> {
     pub fn begin(switches: Option<&'a Switches>) -> Self {
         let own_cpu_ns = clock::thread_cpu_ns();
         let mut meter = Meter {
-            readings: vec![],
+            begin: Reading::now().ok(),
+            runs: vec![],
             next_read_ns: 0,
             switches,
             counts: switches.map(Switches::counts),
@@ -111,8 +115,8 @@ impl<'a> Meter<'a> {
 
     fn read(&mut self) {
         let now = clock::now_ns();
-        if let Ok(reading) = schedstat::read() {
-            self.readings.push((now, reading));
+        if let (Some(begin), Ok(reading)) = (&self.begin, Reading::now()) {
+            self.runs.push((reading.at_ns, begin.ran_until(&reading)));
         }
         if now >= self.next_look_ns {
             self.sources.look();
@@ -143,16 +147,17 @@ impl<'a> Meter<'a> {
             figures,
             non_idle_pct,
             idle_states_pct,
-            heat: heat(&self.readings),
+            heat: heat(&self.runs),
             own_cpu_s: (clock::thread_cpu_ns() - self.own_cpu_ns) as f64 / NS_PER_S,
         }
     }
 
     /// Of each CPU (%); empty where the kernel does not count.
     fn non_idle_pct(&self) -> Vec<f64> {
-        match self.readings.as_slice() {
-            [(begin, before), .., (end, after)] => {
-                schedstat::between(before, after, end - begin).non_idle_pct
+        match (&self.begin, self.runs.last()) {
+            (Some(begin), Some((end, ran))) if *end > begin.at_ns => {
+                let elapsed_ns = (end - begin.at_ns) as f64;
+                ran.iter().map(|&ns| ns as f64 / elapsed_ns * 100.0).collect()
             }
             _ => vec![],
         }
@@ -174,9 +179,9 @@ fn of_cpus(non_idle_pct: &[f64]) -> Figures {
     ])
 }
 
-/// The kernel counts a task's time when it leaves its CPU: what is more than an interval
-/// was spent in the ones before.
-fn heat(readings: &[Reading]) -> Option<Heat> {
+/// The kernel counts a task's time when it leaves its CPU, and what runs on is known to 10 ms
+/// and more: what is more than an interval was spent in the ones before.
+fn heat(readings: &[Runs]) -> Option<Heat> {
     let columns = readings.len().checked_sub(1).filter(|&columns| columns > 0)?;
     let cpus = readings[0].1.len();
     let mean_ns = (readings[columns].0 - readings[0].0) as f64 / columns as f64;
@@ -227,7 +232,7 @@ mod tests {
         assert!(meter.until_due() > Duration::ZERO);
         let measured = meter.end();
         assert!(measured.own_cpu_s >= 0.12 && measured.own_cpu_s < 1.0);
-        if schedstat::read().is_ok() {
+        if Reading::now().is_ok() {
             assert!(measured.figures[&Metric::NonIdlePct] > 0.0);
         }
     }

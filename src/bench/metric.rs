@@ -18,6 +18,7 @@ pub enum Metric {
     ResponseP99Us,
     ResponseMaxUs,
     /// First instruction minus planned wake-up, or minus the call of another thread.
+    WakeMeanUs,
     WakeP50Us,
     WakeP99Us,
     WakeP999Us,
@@ -58,12 +59,13 @@ pub enum Better {
 
 impl Metric {
     /// In the order in which they are shown.
-    pub const ALL: [Metric; 22] = [
+    pub const ALL: [Metric; 23] = [
         Metric::RecordsPerS,
         Metric::ElapsedS,
         Metric::ResponseP50Us,
         Metric::ResponseP99Us,
         Metric::ResponseMaxUs,
+        Metric::WakeMeanUs,
         Metric::WakeP50Us,
         Metric::WakeP99Us,
         Metric::WakeP999Us,
@@ -91,6 +93,7 @@ impl Metric {
             Metric::ResponseP50Us => "response, median, us",
             Metric::ResponseP99Us => "response, 99 %, us",
             Metric::ResponseMaxUs => "response, longest, us",
+            Metric::WakeMeanUs => "wake-up latency, mean, us",
             Metric::WakeP50Us => "wake-up latency, median, us",
             Metric::WakeP99Us => "wake-up latency, 99 %, us",
             Metric::WakeP999Us => "wake-up latency, 99.9 %, us",
@@ -143,6 +146,7 @@ impl Metric {
             Metric::ResponseP50Us
             | Metric::ResponseP99Us
             | Metric::ResponseMaxUs
+            | Metric::WakeMeanUs
             | Metric::WakeP50Us
             | Metric::WakeP99Us
             | Metric::WakeP999Us

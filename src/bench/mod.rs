@@ -7,13 +7,13 @@ mod course;
 mod governor;
 mod html;
 mod machine;
+mod markdown;
 mod meter;
 mod metric;
 mod plot;
 mod programs;
 mod results;
 mod run;
-pub mod sources;
 mod suite;
 mod summary;
 mod switches;
@@ -47,7 +47,11 @@ pub fn run(args: &BenchArgs) -> Result<ExitCode> {
             print!("{}", comparison.text);
             Ok(if comparison.worse { ExitCode::from(EXIT_WORSE) } else { ExitCode::SUCCESS })
         }
-        Some(BenchCommand::Report { results }) => {
+        Some(BenchCommand::Report { results, markdown: true }) => {
+            print!("{}", markdown::page(&Results::read(results)?));
+            Ok(ExitCode::SUCCESS)
+        }
+        Some(BenchCommand::Report { results, markdown: false }) => {
             let dir = results.parent().unwrap_or(Path::new("."));
             println!("{}", write_report(&Results::read(results)?, dir)?.display());
             Ok(ExitCode::SUCCESS)
@@ -83,7 +87,7 @@ fn write_report(results: &Results, dir: &Path) -> Result<PathBuf> {
 /// The load itself, in a process of its own: says when the measurement begins and ends.
 fn load(course: Course, workload: &str) -> Result<()> {
     let workload = Workload::find(workload)?;
-    let course = Course { stagger: workload.stagger, ..course }.checked()?;
+    let course = Course { phases: workload.phases, ..course }.checked()?;
     let tell = |moment| {
         let word = match moment {
             Moment::Settled => child::SETTLED,

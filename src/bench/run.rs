@@ -159,6 +159,7 @@ fn add_report(run: &mut Run, report: &Report) {
         figures.insert(Metric::ResponseMaxUs, report.response.max_us);
     }
     if report.wake_latency.count > 0 {
+        figures.insert(Metric::WakeMeanUs, report.wake_latency.mean_us);
         figures.insert(Metric::WakeP50Us, report.wake_latency.p50_us);
         figures.insert(Metric::WakeP99Us, report.wake_latency.p99_us);
         figures.insert(Metric::WakeP999Us, report.wake_latency.p999_us);

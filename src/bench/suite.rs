@@ -10,13 +10,14 @@ use serde::Deserialize;
 use super::metric::Metric;
 use super::programs::Program;
 use super::results::LoadInfo;
-use crate::config;
+use crate::settings::config;
 
-const SHIPPED: [(&str, &str); 4] = [
+const SHIPPED: [(&str, &str); 5] = [
     ("quick", include_str!("suites/quick.toml")),
     ("seeds", include_str!("suites/seeds.toml")),
     ("latency", include_str!("suites/latency.toml")),
     ("throughput", include_str!("suites/throughput.toml")),
+    ("waits", include_str!("suites/waits.toml")),
 ];
 /// A workload that is a suite of its own is measured for so long, after so long (s).
 const ALONE_S: (f64, f64) = (10.0, 3.0);

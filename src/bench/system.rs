@@ -12,10 +12,10 @@ use anyhow::{Context, Result, bail, ensure};
 
 use super::programs::is_installed;
 use super::results::SystemInfo;
-use crate::host;
-use crate::mode::Mode;
-use crate::policy::{MaxCores, PolicyArgs};
-use crate::protocol::{self, Request};
+use crate::control::protocol::{self, Request};
+use crate::machine::kernel;
+use crate::settings::mode::Mode;
+use crate::settings::policy::{MaxCores, PolicyArgs};
 
 /// The kernel's own scheduler.
 pub const EEVDF: &str = "eevdf";
@@ -127,7 +127,7 @@ impl Running {
     fn wait_until_in_charge(&mut self) -> Result<()> {
         let Some(loaded) = &mut self.0 else { return Ok(()) };
         let begin = Instant::now();
-        while !host::is_enabled() {
+        while !kernel::is_enabled() {
             if loaded.child.try_wait()?.is_some() {
                 bail!("it did not start: {}", loaded.last_words());
             }
@@ -140,11 +140,11 @@ impl Running {
     /// Fails if it is not in charge any more.
     pub fn check(&mut self) -> Result<()> {
         let Some(loaded) = &mut self.0 else {
-            ensure!(host::loaded_scheduler().is_none(), "another scheduler was loaded meanwhile");
+            ensure!(kernel::loaded_scheduler().is_none(), "another scheduler was loaded meanwhile");
             return Ok(());
         };
         let ended = loaded.child.try_wait()?.is_some();
-        ensure!(!ended && host::is_enabled(), "it lost charge: {}", loaded.last_words());
+        ensure!(!ended && kernel::is_enabled(), "it lost charge: {}", loaded.last_words());
         Ok(())
     }
 
@@ -180,7 +180,7 @@ impl Loaded {
             self.child.wait()?;
         }
         let begin = Instant::now();
-        while host::loaded_scheduler().is_some() {
+        while kernel::loaded_scheduler().is_some() {
             ensure!(
                 begin.elapsed() < STOP_TIMEOUT,
                 "the scheduler has ended, but the kernel's own is not back: see the kernel's log"

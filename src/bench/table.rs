@@ -39,12 +39,20 @@ pub fn all(results: &Results) -> String {
 }
 
 fn one(table: &Table) -> String {
-    let mut cells = comfy_table::Table::new();
-    cells.load_style(ASCII_MARKDOWN);
+    let mut cells = rows(table);
     // What is not shown on a terminal is not cut to one.
     if cells.width().is_some_and(|width| width >= WIDTH_MIN) {
         cells.set_content_arrangement(ContentArrangement::Dynamic);
     }
+    let notes: String = table.notes.iter().map(|note| format!("{note}\n")).collect();
+    let about = if table.about.is_empty() { "" } else { &format!(": {}", table.about) };
+    format!("\n{}{about}\n{cells}\n{notes}", table.title)
+}
+
+/// The heading and the rows, as Markdown.
+pub fn rows(table: &Table) -> comfy_table::Table {
+    let mut cells = comfy_table::Table::new();
+    cells.load_style(ASCII_MARKDOWN);
     cells.set_header(&table.heading);
     for row in &table.rows {
         cells.add_row(row.iter().map(cells::Cell::line));
@@ -52,9 +60,7 @@ fn one(table: &Table) -> String {
     for column in cells.column_iter_mut().skip(table.names) {
         column.set_cell_alignment(CellAlignment::Right);
     }
-    let notes: String = table.notes.iter().map(|note| format!("{note}\n")).collect();
-    let about = if table.about.is_empty() { "" } else { &format!(": {}", table.about) };
-    format!("\n{}{about}\n{cells}\n{notes}", table.title)
+    cells
 }
 
 #[cfg(test)]

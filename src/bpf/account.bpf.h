@@ -173,14 +173,71 @@ static __always_inline bool is_taken(const struct pp_cpu *cpu, u64 now)
 	       pp_is_taken_long(cpu->taken ? cpu->taken_est_ns : 0, taken_since(cpu, now));
 }
 
-/* A run has ended because the task sleeps: remember what it needed. */
-static __always_inline void account_sleep(struct pp_task *task)
+/* For how long they will keep it, as far as is known. */
+static __always_inline u64 taken_left(const struct pp_cpu *cpu, u64 now)
 {
+	return pp_run_left(cpu->taken_est_ns, since(now, cpu->other_since_ns));
+}
+
+/* Add to what is promised to a node; its room is less by that until it is sized. */
+static __always_inline void add_promise(u32 node, s64 promise)
+{
+	__sync_fetch_and_add(&node_state(node)->promised, promise);
+	__sync_fetch_and_add(&node_state(node)->room, -(promise >> PP_PROMISE_SHIFT));
+}
+
+/* From now on @missing is what the task, which is on @node, promises. */
+verified_once int promise(struct pp_task *task __arg_nonnull, u32 node, u32 missing, u64 now)
+{
+	s64 left = pp_promise_left(task->promised, since(now, task->promised_ns));
+	s64 promised = (s64)missing << PP_PROMISE_SHIFT;
+
+	if (task->promised && task->promised_node != node) {
+		add_promise(task->promised_node, -left);
+		left = 0;
+	}
+	if (promised != left)
+		add_promise(node, promised - left);
+	task->promised = promised;
+	task->promised_ns = now;
+	task->promised_node = node;
+	return 0;
+}
+
+/* A task wakes: what it will use, if it is free to move, is promised to @node. */
+static __always_inline void account_wakeup(struct pp_task *task, u32 node, u64 now)
+{
+	u64 slept = since(now, task->updated_ns);
+	u32 util, missing;
+
+	task->slept_ns = slept;
+	if (slept < PP_FORGETS_NS)
+		return;
+	if (slept >= PP_AWAY_NS) {
+		if (since(task->updated_ns, task->back_since_ns) < PP_SETTLED_NS)
+			task->util_est = pp_util_est(task->util_est, pp_util(task->util_fp));
+		task->back_since_ns = now;
+	}
+	util = pp_util(pp_util_decay(task->util_fp, slept));
+	missing = task->apart || task->restricted ? 0 : pp_missing(task->util_est, util);
+	if (missing || task->promised)
+		promise(task, node, missing, now);
+}
+
+/* A run has ended because the task sleeps: remember what it needed. */
+static __always_inline void account_sleep(struct pp_task *task, u64 now)
+{
+	u32 util = pp_util(task->util_fp);
+
 	task->run_est_ns = pp_run_est(task->run_est_ns, task->run_ns);
 	if (task->nr_runs < PP_RUNS_KNOWN)
 		task->nr_runs++;
-	task->util_est = pp_util_est(task->util_est, pp_util(task->util_fp));
+	if (util > task->util_est || since(now, task->back_since_ns) >= PP_SETTLED_NS)
+		task->util_est = pp_util_est(task->util_est, util);
+	task->behind = pp_is_behind(task->run_ns, task->slept_ns);
 	task->run_ns = 0;
+	if (task->promised)
+		promise(task, task->promised_node, pp_missing(task->util_est, util), now);
 }
 
 /* The expected length of what the task has left to do before it sleeps. */

@@ -38,18 +38,25 @@ static __always_inline u32 measure_taken(struct pp_cpu *cpu, u64 now)
 	return pp_util(cpu->taken_fp);
 }
 
+/* A CPU's utilization now, noted for who looks at the map of CPUs. Only here, where its line
+ * is written to anyway: in the hot path nobody pays for that. */
+static __always_inline u32 note_util(struct pp_cpu *cpu, u64 now)
+{
+	cpu->util = cpu->online ? pp_util(cpu_util_now(cpu, now)) : 0;
+	return cpu->util;
+}
+
 /* A CPU's utilization now, less what is bound to it; sees what that and real-time
  * tasks leave. */
 verified_once u32 measure_rank(u32 rank, u64 now)
 {
 	struct pp_cpu *cpu = cpu_state(cpu_at(rank));
 	u32 *left = &rank_capacity[rank % PP_MAX_CPUS];
-	u32 util, bound, kept;
+	u32 util = note_util(cpu, now), bound, kept;
 
 	*left = 0;
 	if (!cpu->online)
 		return 0;
-	util = pp_util(cpu_util_now(cpu, now));
 	bound = pp_util(util_after(cpu->bound_fp, now - cpu->bound_updated_ns, 0, 0));
 	kept = bound + measure_taken(cpu, now);
 	*left = cpu->capacity > kept ? cpu->capacity - kept : 1;
@@ -90,6 +97,28 @@ verified_once int size_rank(u32 rank)
 	return 0;
 }
 
+/* Isolated CPUs carry nothing that is to be sized; they are only noted. */
+verified_once int note_isolated(u64 now)
+{
+	u32 rank;
+
+	bpf_for (rank, nr_free, nr_ranks)
+		note_util(cpu_state(cpu_at(rank)), now);
+	return 0;
+}
+
+/* What is promised to a node now, 1024 a CPU. */
+verified_once u64 measure_promised(struct pp_node *node __arg_nonnull, u64 now)
+{
+	s64 promised = node->promised;
+	s64 left = pp_promise_left(promised, since(now, node->promised_ns));
+
+	node->promised_ns = now;
+	if (left != promised)
+		__sync_fetch_and_add(&node->promised, left - promised);
+	return left > 0 ? left >> PP_PROMISE_SHIFT : 0;
+}
+
 /* Fill in @bounds and the @sizings for what runs now. */
 verified_once int measure(u64 now)
 {
@@ -104,6 +133,7 @@ verified_once int measure(u64 now)
 		};
 
 		*sizing_of(node) = none;
+		sizing_of(node)->demand = measure_promised(node_state(node), now);
 	}
 	bpf_for (rank, 0, nr_free) {
 		u32 used = measure_rank(rank, now);
@@ -113,6 +143,8 @@ verified_once int measure(u64 now)
 		bound_rank(rank);
 	}
 	active_set.demand = demand;
+	if (nr_ranks > nr_free)
+		note_isolated(now);
 	return 0;
 }
 
@@ -220,12 +252,27 @@ verified_once int set_active(void)
 	return 0;
 }
 
-/* Wake those idle CPUs to take what waits. */
+/* Of a CPU that has come or gone, or when the active set has changed. */
+static __always_inline void note_state(u32 rank)
+{
+	s32 cpu = cpu_at(rank);
+	struct pp_cpu *state = cpu_state(cpu);
+
+	if (!state->online)
+		state->state = PP_CPU_OFFLINE;
+	else if (rank >= nr_free)
+		state->state = PP_CPU_ISOLATED;
+	else
+		state->state = is_active(cpu) ? PP_CPU_ACTIVE : PP_CPU_SURPLUS;
+}
+
+/* Wake those idle CPUs to take what waits; what all are has changed. */
 static void kick_idle(void)
 {
 	u32 rank;
 
 	bpf_for (rank, 0, nr_free) {
+		note_state(rank);
 		if (test_rank(to_wake, rank) && claim_rank(rank))
 			scx_bpf_kick_cpu(cpu_at(rank), 0);
 	}
@@ -246,15 +293,17 @@ static void evacuate(void)
 /* Size the active set for what runs now, unless another CPU is at it. */
 verified_once int size_active(u64 now)
 {
-	bool at_once = active_set.stale, changed = false;
+	bool at_once, changed = false;
 	u32 node;
 
 	if (__sync_val_compare_and_swap(&sizing_lock, 0, 1))
 		return 0;
-	active_set.stale = 0;
+	/* Both before anything is looked at: a request that comes meanwhile is for the next
+	 * time. The order is that in which size_active_anew() sets them, turned around. */
+	active_set.updated_ns = now;
+	at_once = __sync_lock_test_and_set(&active_set.stale, 0);
 	measure(now);
 	size_nodes();
-	active_set.updated_ns = now;
 	if (nr_nodes > 1)
 		share_spills();
 	for (node = 0; node < nr_nodes && node < PP_MAX_NODES; node++)
@@ -265,7 +314,8 @@ verified_once int size_active(u64 now)
 	}
 	if (at_once)
 		evacuate();
-	sizing_lock = 0;
+	/* Not a plain store: on arm64 what is above could be seen after it. */
+	__sync_lock_test_and_set(&sizing_lock, 0);
 	return 0;
 }
 

@@ -12,13 +12,21 @@
  * whose CPUs have all left the active set is served by nobody else. */
 #define PP_STEAL_FIRST_EVERY 8
 
+/* Up to this many tasks of a queue are looked at: 0.1 us each, about once a second. Where
+ * more wait for so few CPUs that it matters, who is due first waits as long. */
+#define PP_STARVING_LOOK_MAX 1024
+/* Not a constant to the verifier, which follows each turn of a loop that ends at one: that
+ * was nine tenths of the time to load. */
+u32 starving_look_max = PP_STARVING_LOOK_MAX;
+
 /* Whether more is queued in LLC @llc than its active CPUs can do in @budgets. */
 verified_once bool is_overdue(u32 llc, u32 budgets)
 {
 	struct pp_queue *queue = queue_of(llc);
+	u64 waiting = since(scx_bpf_now(), queue->waiting_since_ns);
 
-	return queue->nr > 0 && pp_is_overdue(policy_now(), queue->queued_ns, nr_servers(llc),
-					      scx_bpf_now() - queue->waiting_since_ns, budgets);
+	return queue->nr > 0 &&
+	       pp_is_overdue(policy_now(), queue->queued_ns, nr_servers(llc), waiting, budgets);
 }
 
 /* Whether a CPU of a memory node is idle that may be used. */
@@ -58,37 +66,28 @@ static bool take_from_others(u32 llc)
 	return false;
 }
 
-/* Whether the first task of queue @id is due before @deadline. */
-verified_once bool due_before(u32 id, u64 deadline)
+/* Whether queue @own of @cpu goes before queue @shared: by their first tasks. */
+static __always_inline bool own_first(s32 cpu, u32 own, u32 shared)
 {
-	struct task_struct *head;
-	bool before;
+	struct pp_rival ours, theirs;
 
-	bpf_rcu_read_lock();
-	head = __COMPAT_scx_bpf_dsq_peek(id);
-	before = head && (s64)(head->scx.dsq_vtime - deadline) < 0;
-	bpf_rcu_read_unlock();
-	return before;
+	if (queue_of(own)->nr <= 0 || !head_rival(own, &ours))
+		return false;
+	if (queue_of(shared)->nr <= 0 || !head_rival(shared, &theirs))
+		return true;
+	return pp_rival_gap(&ours, &theirs, &cpu_state(cpu)->clocks_apart) <= 0;
 }
 
-/* Whether the first task of queue @id is due before that of queue @other. */
-static __always_inline bool head_before(u32 id, u32 other)
+/* Whether the first task of queue @id is due before what runs on @cpu. That is put down as
+ * own_first() does: who goes on is not owed the same at each tick. */
+verified_once bool due_before_curr(u32 id, s32 cpu)
 {
-	struct task_struct *head;
-	u64 deadline = 0;
+	struct pp_cpu *state = cpu_state(cpu);
+	struct pp_rival head, curr;
 
-	bpf_rcu_read_lock();
-	head = __COMPAT_scx_bpf_dsq_peek(other);
-	if (head)
-		deadline = head->scx.dsq_vtime;
-	bpf_rcu_read_unlock();
-	return !head || due_before(id, deadline);
-}
-
-/* Whether queue @own goes before queue @shared: by their first tasks. */
-static __always_inline bool own_first(u32 own, u32 shared)
-{
-	return queue_of(own)->nr > 0 && !(queue_of(shared)->nr > 0 && head_before(shared, own));
+	curr_rival(state, &curr);
+	return queue_of(id)->nr > 0 && head_rival(id, &head) &&
+	       pp_rival_gap(&head, &curr, &state->clocks_apart) < 0;
 }
 
 /* An active CPU: what is bound to it or what its LLC shares, in order of deadline. */
@@ -98,7 +97,7 @@ static bool take_active(s32 cpu, u32 turn)
 
 	if (nr_llcs > 1 && turn % PP_STEAL_FIRST_EVERY == 0 && take_from_others(shared))
 		return true;
-	if (own_first(own, shared)) {
+	if (own_first(cpu, own, shared)) {
 		if (take_from(own) || take_from(shared))
 			return true;
 	} else if (take_from(shared) || take_from(own)) {
@@ -140,17 +139,19 @@ static bool take_surplus(s32 cpu)
 	return true;
 }
 
-/* A CPU with nothing to do: what waits for another one and may run here. While some
- * wait for the efficient CPUs alone, others leave the queues of those alone: only the
- * first in a queue can be looked at. */
+/* A CPU with nothing to do: what waits for another one and may run here. Not on isolated
+ * CPUs and those above the ceiling, where only those run that have nowhere else to: which
+ * they are cannot be derived from a queue's first task. While some wait for the efficient CPUs
+ * alone, others leave the queues of those alone for the same reason. */
 static bool take_from_cpus(s32 cpu)
 {
-	u32 rank, from = 0;
+	u32 rank, from = 0, efficient = efficient_below_ceiling();
 
-	if (nr_waiting_for_cpus <= 0)
+	if (nr_waiting_for_cpus <= 0 || rank_of(cpu) >= nr_free ||
+	    rank_of(cpu) >= active_set.ceiling)
 		return false;
-	if (nr_waiting_efficient > 0 && rank_of(cpu) >= efficient_end)
-		from = efficient_end;
+	if (nr_waiting_efficient > 0 && rank_of(cpu) >= efficient)
+		from = efficient;
 	bpf_for (rank, from, nr_ranks) {
 		if (take_from(cpu_queue(cpu_at(rank)))) {
 			count(PP_EV_STEAL);
@@ -168,43 +169,76 @@ static __always_inline void let_earlier_first(const struct pp_cpu *state, s32 cp
 	u32 shared = llc_queue(cpu);
 
 	if (queue_of(shared)->nr > 0 && state->curr_run_ns >= PP_PREEMPT_LEFT_MIN_NS &&
-	    is_active(cpu) &&
-	    due_before(shared, on_scale_of(shared, state->curr_deadline, state->curr_queue))) {
+	    is_active(cpu) && due_before_curr(shared, cpu)) {
 		count(PP_EV_PREEMPT);
 		scx_bpf_kick_cpu(cpu, SCX_KICK_PREEMPT);
 	}
 }
 
 /* Whether the task that @cpu runs may go on there if nobody else wants the CPU. */
-static __always_inline bool may_stay(struct task_struct *prev, s32 cpu)
+static __always_inline bool may_stay(struct task_struct *prev, const struct pp_task *task, s32 cpu)
 {
-	struct pp_task *task;
 	u32 scope;
 
-	if (!(prev->scx.flags & SCX_TASK_QUEUED))
-		return false;
-	task = task_of(prev);
 	if (!task || task->restricted || is_bound(prev))
 		return true;
+	if (runs_long(cpu) && is_crowded(task, cpu))
+		return false;
 	scope = scope_of(task);
 	if (pp_may_overflow(scope) && !is_misfit(task, cpu))
 		scope = PP_SCOPE_USABLE;
 	return in_scope(scope, cpu);
 }
 
+/* Let @prev go on, if it may. */
+static __always_inline bool stays(struct task_struct *prev, s32 cpu)
+{
+	struct pp_task *task = task_of(prev);
+
+	if (!may_stay(prev, task, cpu))
+		return false;
+	if (task)
+		pass_clock(task);
+	scx_bpf_task_set_slice(prev, PP_SLICE_ALONE_NS);
+	return true;
+}
+
+/* Move the first task of queue @id that has waited too long to @cpu. */
+verified_once bool take_starving(u32 id, s32 cpu)
+{
+	u64 now = scx_bpf_now();
+	struct task_struct *p;
+	u32 looked = 0;
+
+	bpf_for_each (scx_dsq, p, id, 0) {
+		struct pp_task *task = task_of(p);
+
+		if (task && pp_is_starving(task->waits_since_ns, now) &&
+		    !is_bound_elsewhere(p, cpu))
+			return scx_bpf_dsq_move(BPF_FOR_EACH_ITER, p, SCX_DSQ_LOCAL_ON | cpu, 0);
+		if (++looked >= starving_look_max)
+			break;
+	}
+	return false;
+}
+
 static __always_inline void dispatch_cpu(s32 cpu, struct task_struct *prev)
 {
 	struct pp_cpu *state = cpu_state(cpu);
+	u32 starving = state->starving;
 
 	size_active_if_due(scx_bpf_now());
 	state->direct_streak = 0;
 	state->dispatches++;
+	if (starving) {
+		state->starving = 0;
+		if (take_starving(starving - 1, cpu))
+			return;
+	}
 	if (is_active(cpu) ? take_active(cpu, state->dispatches) : take_surplus(cpu))
 		return;
-	if (prev && may_stay(prev, cpu)) {
-		scx_bpf_task_set_slice(prev, PP_SLICE_ALONE_NS);
+	if (prev && (prev->scx.flags & SCX_TASK_QUEUED) && stays(prev, cpu))
 		return;
-	}
 	if (take_from_cpus(cpu))
 		return;
 	/* An idle CPU that was claimed, looked, and found nothing stays idle, of
@@ -232,13 +266,90 @@ static __always_inline void relieve(s32 cpu)
 
 /* Whether what runs on @cpu is still due before all that wait: a heavy task
  * runs for several slices, for it is not in the queue when the next is taken. */
-static __always_inline bool still_first(const struct pp_task *task, s32 cpu)
+static __always_inline bool still_first(s32 cpu)
 {
-	u64 deadline = on_scale_of(cpu_queue(cpu), task_deadline(task), task->queue);
-
 	return !scx_bpf_dsq_nr_queued(SCX_DSQ_LOCAL_ON | cpu) &&
-	       !due_before(cpu_queue(cpu), deadline) &&
-	       !(is_active(cpu) && due_before(llc_queue(cpu), deadline));
+	       !due_before_curr(cpu_queue(cpu), cpu) &&
+	       !(is_active(cpu) && due_before_curr(llc_queue(cpu), cpu));
+}
+
+/* Whether a task has waited too long in queue @id; when to look next otherwise. Those who
+ * are due earlier are before it in the queue, so all are looked at; but not before the one
+ * that had waited longest then could have waited too long. */
+verified_once bool has_starving(u32 id, u64 now)
+{
+	struct pp_queue *queue = queue_of(id);
+	struct task_struct *p;
+	u64 oldest = now;
+	u32 looked = 0;
+
+	if (queue->nr <= 0 || (s64)(now - queue->look_ns) < 0)
+		return false;
+	bpf_for_each (scx_dsq, p, id, 0) {
+		struct pp_task *task = task_of(p);
+		u64 since = task ? task->waits_since_ns : 0;
+
+		if (since && (s64)(oldest - since) > 0)
+			oldest = since;
+		if (++looked >= starving_look_max)
+			break;
+	}
+	queue->look_ns = oldest + PP_WAIT_MAX_NS;
+	return pp_is_starving(oldest, now);
+}
+
+/* Whether @cpu should serve a task that has waited too long, in its own queue, that of its
+ * LLC, or one of another LLC, whose CPUs may all have left the active set. */
+static __always_inline bool find_starving(s32 cpu, u64 now)
+{
+	struct pp_cpu *state = cpu_state(cpu);
+	u32 shared = llc_queue(cpu), other = (shared + state->dispatches) % nr_llcs;
+
+	if (has_starving(cpu_queue(cpu), now))
+		state->starving = cpu_queue(cpu) + 1;
+	else if (is_active(cpu) && has_starving(shared, now))
+		state->starving = shared + 1;
+	else if (is_active(cpu) && nr_llcs > 1 && has_starving(other, now))
+		state->starving = other + 1;
+	return state->starving;
+}
+
+/* Whether what runs on @cpu has used its slice, or would keep a short task waiting. */
+static __always_inline bool is_slice_over(s32 cpu, u64 now)
+{
+	const struct pp_cpu *state = cpu_state(cpu);
+	const struct pp_queue *own = queue_of(cpu_queue(cpu)), *shared = queue_of(llc_queue(cpu));
+	bool short_waits = pp_short_waits(own->queued_ns) ||
+			   (is_active(cpu) && pp_short_waits(shared->queued_ns));
+
+	return pp_slice_over(state->curr_run_ns, since(now, state->stint_start_ns), slice_shared_ns,
+			     short_waits);
+}
+
+/* At a tick of @cpu: end the turn of @p if others wait and one of them goes first. Else it
+ * has another one, for which the clock passes as if it had been taken from the queue. */
+static __always_inline void end_turn(struct task_struct *p, const struct pp_task *task, s32 cpu,
+				     u64 now)
+{
+	bool waits = others_wait(cpu);
+
+	if (waits && find_starving(cpu, now)) {
+		scx_bpf_task_set_slice(p, 0);
+	} else if (!waits || (task && still_first(cpu))) {
+		if (task)
+			pass_clock(task);
+		if (waits)
+			scx_bpf_task_set_slice(p, PP_SLICE_ALONE_NS);
+	} else if (is_slice_over(cpu, now)) {
+		scx_bpf_task_set_slice(p, 0);
+	}
+}
+
+/* The order of what runs, as of now. */
+static __always_inline void keep_order(struct pp_task *task, struct pp_cpu *state)
+{
+	task->vtime = pp_vtime_owed(task->vtime, queue_of(task->queue)->clock, task->weight);
+	set_curr(state, task);
 }
 
 /* The tick of a busy CPU. */
@@ -246,9 +357,6 @@ static __always_inline void tick_cpu(struct task_struct *p, s32 cpu, u64 now)
 {
 	struct pp_cpu *state = cpu_state(cpu);
 	struct pp_task *task = task_of(p);
-	struct pp_queue *own = queue_of(cpu_queue(cpu)), *shared = queue_of(llc_queue(cpu));
-	bool short_waits;
-	u64 ran;
 
 	/* A CPU that was busy when we were loaded was taken to be idle. */
 	if (test_idle(rank_of(cpu)))
@@ -256,27 +364,22 @@ static __always_inline void tick_cpu(struct task_struct *p, s32 cpu, u64 now)
 	look_at_freq(state, cpu);
 	account_run(task, state, now);
 	if (task) {
-		lead_clock(task);
+		keep_order(task, state);
 		wish_at_tick(state, cpu, task, now);
 	}
-	advance_vtime_floor(llc_queue(cpu), now);
 	if (is_active(cpu))
 		relieve(cpu);
-	ran = now - state->stint_start_ns;
-	short_waits = pp_short_waits(own->queued_ns) ||
-		      (is_active(cpu) && pp_short_waits(shared->queued_ns));
+	end_turn(p, task, cpu, now);
+	if (!task)
+		return;
 	/* A hog that is alone never stops. It is placed anew by what is known now. */
-	if (task && task->cgroup_generation != cgroup_generation) {
+	if (task->cgroup_generation != cgroup_generation) {
 		refresh_cgroup(p, task);
 		scx_bpf_task_set_slice(p, 0);
 	}
-	if (task && nr_kinds > 1) {
-		refresh_kind(p, task);
-		if (!is_bound(p) && is_misfit(task, cpu))
-			scx_bpf_task_set_slice(p, 0);
-	}
-	if (pp_slice_over(state->curr_run_ns, ran, short_waits) && others_wait(cpu))
-		scx_bpf_task_set_slice(p, task && still_first(task, cpu) ? PP_SLICE_ALONE_NS : 0);
+	refresh_kind(p, task);
+	if (!is_bound(p) && (is_misfit(task, cpu) || (runs_long(cpu) && is_crowded(task, cpu))))
+		scx_bpf_task_set_slice(p, 0);
 }
 
 #endif /* PP_DISPATCH_BPF_H */

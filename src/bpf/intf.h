@@ -112,46 +112,64 @@ enum pp_event {
 	PP_NR_EVENTS,
 };
 
-/* A CPU as it was when it last changed its task. Written by BPF, read by anyone. */
+/* What a CPU is to tasks that are free to move. */
+enum pp_cpu_state {
+	PP_CPU_OFFLINE,
+	PP_CPU_SURPLUS,
+	PP_CPU_ACTIVE,
+	PP_CPU_ISOLATED,
+};
+
+/*
+ * A CPU as it was when it last changed its task; util is as of when the active set was last
+ * sized (pp_active, updated_ns). Written by BPF, read by anyone: by the agent, and by
+ * people through bpftool, field by field (docs/operating.md).
+ */
 struct pp_cpu {
 	u64 running_since_ns; /* 0: no task of ours runs */
 	u64 updated_ns;	      /* the time that util_fp stands for */
 	u64 busy_ns;	      /* not idle since the scheduler was loaded */
 	u64 bound_updated_ns;
 	u64 stint_start_ns; /* when the running task was put on the CPU */
-	u64 curr_deadline;  /* its virtual deadline, on the scale of queue curr_queue */
+	u64 curr_deadline;  /* its virtual deadline, by the clock of queue curr_queue */
 	u64 curr_run_ns;    /* how long it is expected to run in all */
 	u32 util_fp;	    /* utilization, 1024 << 20 = all of the fastest CPU */
 	u32 bound_fp;	    /* the part of it that could not run elsewhere */
 	u32 capacity;	    /* 0..1024, of this CPU at its highest frequency */
 	u32 freq;	    /* 0..1024, current frequency over the highest */
-	u32 direct_streak;  /* tasks put straight into the local DSQ since a dispatch */
-	u32 direct_waiting; /* one of them has not run yet */
+	u16 direct_streak;  /* tasks put straight into the local DSQ since a dispatch */
+	u16 direct_waiting; /* one of them has not run yet */
 	u32 dispatches;
-	u32 online;
+	u16 online;
+	u16 seen; /* has been online since the scheduler was loaded */
 	u32 curr_queue;
 	u32 perf; /* 0..1024, the performance that was last wished of it */
-	u32 seen; /* has been online since the scheduler was loaded */
 	/* Real-time tasks and the like, which go before all of ours. */
 	u32 taken;	      /* they have taken the CPU from a task of ours */
 	u32 taken_fp;	      /* their utilization when the active set was last sized, as util_fp */
+	u32 util;	      /* utilization at that instant, 0..1024 */
+	u32 curr_weight;      /* of the running task */
+	u32 starving;	      /* a task in this queue, less 1, has waited too long; 0: none */
 	u64 taken_updated_ns; /* the time that taken_fp stands for */
 	u64 taken_ns;	      /* what they have used since */
 	u64 taken_est_ns;     /* for how long they are expected to take it */
 	u64 other_since_ns;   /* since when neither a task of ours nor nobody runs; 0: one does */
+	u64 clocks_apart;     /* see pp_rivals_apart() */
 	u64 events[PP_NR_EVENTS];
+	u32 rank; /* its place in the order in which CPUs are filled */
+	enum pp_cpu_state state;
 } __attribute__((aligned(64)));
 _Static_assert(sizeof(struct pp_cpu) == 256, "pp_cpu is shared with Rust");
 
 /* A queue is a DSQ and what is known of it. */
 struct pp_queue {
-	u64 vtime;		       /* of its most advanced task that has run */
-	u64 floor_vtime, floor_ns;     /* see pp_vtime_floor() */
+	u64 clock;		       /* its virtual time: see clock.h */
+	u64 look_ns;		       /* when to look next whether a task has waited too long */
 	u64 waiting_since_ns;	       /* since when it has not been empty */
 	s64 queued_ns[PP_RUN_CLASSES]; /* expected work waiting in it */
 	s32 nr;			       /* tasks waiting in it */
 } __attribute__((aligned(64)));
-_Static_assert(sizeof(struct pp_queue) == 128, "pp_queue is shared with Rust");
+_Static_assert(sizeof(struct pp_queue) == 64, "pp_queue is shared with Rust");
 
 /* The active set as it is now: the first ranks of each memory node. */
 struct pp_active {

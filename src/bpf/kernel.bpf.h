@@ -10,6 +10,9 @@
 #include <scx/common.bpf.h>
 #include <bpf/bpf_core_read.h>
 
+/* A macro of the kernel's, as old as __state: what runs, or is about to. */
+#define TASK_RUNNING 0
+
 #undef SCX_ENQ_WAKEUP
 #undef SCX_ENQ_LAST
 #undef SCX_KICK_PREEMPT

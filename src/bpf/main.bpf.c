@@ -11,6 +11,7 @@
  * many CPUs); agent.bpf.h is what the agent calls. docs/how-it-decides.md tells it in prose.
  */
 #include "agent.bpf.h"
+#include "dump.bpf.h"
 
 char _license[] SEC("license") = "GPL";
 
@@ -45,9 +46,11 @@ void BPF_STRUCT_OPS(powerpack_enable, struct task_struct *p)
 {
 	struct pp_task *task = task_of(p);
 
+	note_prologue();
 	if (!task)
 		return;
 	task->fresh = true;
+	task->waits_since_ns = 0;
 	task->born_ns = scx_bpf_now();
 	task->run_est_ns = PP_RUN_FIRST_NS;
 	refresh_allowed(p, task);
@@ -79,6 +82,7 @@ s32 BPF_STRUCT_OPS(powerpack_select_cpu, struct task_struct *p, s32 prev_cpu, u6
 		return prev_cpu;
 	note_wakeup(task);
 	scope = scope_of_runnable(p, task);
+	account_wakeup(task, home_node(prev_cpu), scx_bpf_now());
 	if ((wake_flags & SCX_WAKE_SYNC) && may_stack(task, scope, here)) {
 		count(PP_EV_WAKE_SYNC);
 		note_why(p, task, PP_WHY_WAKER, here);
@@ -154,11 +158,11 @@ void BPF_STRUCT_OPS(powerpack_running, struct task_struct *p)
 	task->apart =
 		task->restricted || pp_is_apart(scope_of(task), !is_active(scx_bpf_task_cpu(p)));
 	leave_queue(task);
+	task->waits_since_ns = 0;
 	observe_running(p, task, scx_bpf_task_cpu(p), now);
 	follow_clock(task, scx_bpf_task_cpu(p));
-	cpu->curr_deadline = task_deadline(task);
-	cpu->curr_queue = task->queue;
-	lead_clock(task);
+	set_curr(cpu, task);
+	pass_clock(task);
 	wish_as_it_runs(cpu, scx_bpf_task_cpu(p), task, now);
 	if (direct && !task->run_ns)
 		let_earlier_first(cpu, scx_bpf_task_cpu(p));
@@ -178,6 +182,8 @@ static __always_inline void note_taken(struct task_struct *p, struct pp_cpu *cpu
 		scx_bpf_task_set_slice(p, 0);
 }
 
+/* A running task that is given another nice value, affinity or cgroup is taken off its CPU as
+ * if it went to sleep, and is put back: its run goes on, as its state tells. */
 void BPF_STRUCT_OPS(powerpack_stopping, struct task_struct *p, bool runnable)
 {
 	struct pp_task *task = task_of(p);
@@ -190,9 +196,9 @@ void BPF_STRUCT_OPS(powerpack_stopping, struct task_struct *p, bool runnable)
 	cpu->other_since_ns = now;
 	if (!task)
 		return;
-	if (!runnable)
-		account_sleep(task);
-	else if (p->scx.slice)
+	if (!runnable && p->__state != TASK_RUNNING)
+		account_sleep(task, now);
+	else if (runnable && p->scx.slice)
 		note_taken(p, cpu);
 	refresh_kind(p, task);
 	if (task->cgroup_generation != cgroup_generation)
@@ -213,10 +219,8 @@ void BPF_STRUCT_OPS(powerpack_update_idle, s32 cpu, bool idle)
 	if (idle)
 		wish_least(state, cpu);
 	/* A task may have been queued after this CPU looked for one and before
-	 * it could be seen to be idle. With one active CPU the wakeup itself
-	 * reschedules it. */
-	if (idle && active_set.nr > 1 && is_active(cpu) &&
-	    scx_bpf_dsq_nr_queued(llc_queue(cpu)) > 0)
+	 * it could be seen to be idle. */
+	if (idle && queues_wait(cpu))
 		scx_bpf_kick_cpu(cpu, 0);
 }
 
@@ -242,6 +246,7 @@ static void note_hotplug(s32 cpu, bool online)
 	}
 	if (!online)
 		set_idle(rank_of(cpu), false);
+	note_state(rank_of(cpu));
 	size_active_anew();
 }
 
@@ -296,6 +301,7 @@ s32 BPF_STRUCT_OPS_SLEEPABLE(powerpack_init)
 	u32 llc, rank, node;
 	s32 err;
 
+	slice_shared_ns = pp_slice_of_ticks(tick_ns);
 	bpf_for (llc, 0, nr_llcs) {
 		err = scx_bpf_create_dsq(llc, NUMA_NO_NODE);
 		if (err) {
@@ -310,6 +316,7 @@ s32 BPF_STRUCT_OPS_SLEEPABLE(powerpack_init)
 				      err);
 			return err;
 		}
+		note_state(rank);
 		/* Until its first tick or change of task says otherwise. */
 		if (cpu_state(cpu_at(rank))->online) {
 			set_idle(rank, true);
@@ -345,6 +352,10 @@ SCX_OPS_DEFINE(powerpack_ops, .init_task = (void *)powerpack_init_task,
 	       .cgroup_init = (void *)powerpack_cgroup_init,
 	       .cgroup_set_weight = (void *)powerpack_cgroup_set_weight,
 	       .cgroup_move = (void *)powerpack_cgroup_move, .init = (void *)powerpack_init,
-	       .exit = (void *)powerpack_exit,
+	       .exit = (void *)powerpack_exit, .dump = (void *)powerpack_dump,
+	       .dump_cpu = (void *)powerpack_dump_cpu, .dump_task = (void *)powerpack_dump_task,
 	       /* A task that has waited this long is lost: the kernel takes over. */
-	       .timeout_ms = 20000, .flags = SCX_OPS_ENQ_LAST, .name = "powerpack");
+	       .timeout_ms = 20000,
+	       /* Tasks that exit too: else the kernel keeps them in the local DSQ, where
+		* they pass whoever waits. Nothing here looks tasks up by pid. */
+	       .flags = SCX_OPS_ENQ_LAST | SCX_OPS_ENQ_EXITING, .name = "powerpack");

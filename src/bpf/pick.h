@@ -50,6 +50,12 @@ static inline u64 pp_whole_cores(u64 idle, u64 siblings, u32 threads)
 	return cores;
 }
 
+/* Whether the busy CPU that is @bit shares its core with another busy one. */
+static inline int pp_is_crowded(u64 idle, u64 siblings, u32 threads, u64 bit)
+{
+	return !(pp_whole_cores(idle | bit, siblings, threads) & bit);
+}
+
 static inline u64 pp_candidates(const struct pp_view *view, u32 word, int whole_cores)
 {
 	u64 idle = view->idle[word];

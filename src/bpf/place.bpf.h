@@ -8,18 +8,29 @@
 #include "active.bpf.h"
 #include "observe.bpf.h"
 
+/* How often a CPU that is idle is looked for before the task is queued as if there was none:
+ * another CPU may have claimed the first. */
+#define PP_CLAIM_TRIES 3
+
+/* The order that what runs on a CPU has among those who wait for it. */
+static __always_inline void set_curr(struct pp_cpu *state, const struct pp_task *task)
+{
+	state->curr_deadline = task_deadline(task);
+	state->curr_weight = task->weight;
+	state->curr_queue = task->queue;
+}
+
 /* Put @p straight into the local DSQ of @cpu; no queue is involved. */
 verified_once int run_on(struct task_struct *p __arg_trusted, struct pp_task *task __arg_nonnull,
 			 s32 cpu, u64 enq_flags)
 {
 	struct pp_cpu *state = cpu_state(cpu);
 
-	join_vtime(task, is_bound(p) ? cpu_queue(cpu) : llc_queue(cpu));
+	join_queue(task, is_for_own_queue(p, task) ? cpu_queue(cpu) : llc_queue(cpu));
 	/* Who comes before it has begun to run sees what is about to run. */
 	if (!state->running_since_ns) {
 		state->curr_run_ns = task_run_feared(task);
-		state->curr_deadline = task_deadline(task);
-		state->curr_queue = task->queue;
+		set_curr(state, task);
 		state->direct_waiting = 1;
 	}
 	scx_bpf_dsq_insert(p, SCX_DSQ_LOCAL_ON | cpu, PP_SLICE_ALONE_NS, enq_flags);
@@ -37,6 +48,15 @@ static __always_inline bool may_go_direct(s32 cpu)
 	       state->direct_streak < PP_DIRECT_STREAK_MAX;
 }
 
+/* Whether @cpu is at a run that is, or has become, long. */
+static __always_inline bool runs_long(s32 cpu)
+{
+	const struct pp_cpu *state = cpu_state(cpu);
+
+	return state->running_since_ns &&
+	       pp_is_long(state->curr_run_ns, since(scx_bpf_now(), state->stint_start_ns));
+}
+
 static __always_inline void go_direct(s32 cpu)
 {
 	struct pp_cpu *state = cpu_state(cpu);
@@ -48,7 +68,7 @@ static __always_inline void go_direct(s32 cpu)
 /* The ranks of the node that a task that ran on @cpu is for; NULL: there is but one. */
 static __always_inline const u64 *ranks_of_home(s32 cpu)
 {
-	return nr_nodes > 1 ? (const u64 *)node_ranks[home_node(cpu) % PP_MAX_NODES] : NULL;
+	return nr_nodes > 1 ? ranks_in(node_ranks[home_node(cpu) % PP_MAX_NODES]) : NULL;
 }
 
 /* Where a task of @scope that ran on @cpu is looked for a CPU. */
@@ -66,18 +86,25 @@ verified_once s32 claim_where(u32 scope, bool whole, const struct pp_task *task 
 {
 	struct pp_view view = {
 		.idle = idle_ranks,
-		.siblings = (const u64 *)siblings,
+		.siblings = ranks_in(siblings),
 		.allowed = task->allowed,
 		.among = ranks_for(scope, prev_cpu),
-		.near = (const u64 *)llc_ranks[llc_queue(prev_cpu) % PP_MAX_LLCS],
+		.near = ranks_in(llc_ranks[llc_queue(prev_cpu) % PP_MAX_LLCS]),
 		.node = ranks_of_home(prev_cpu),
 		.nr_words = nr_words,
 		.threads = threads_per_core,
 		.whole_only = whole,
 	};
-	s32 rank = pp_pick_idle(policy_now(), &view, rank_of(prev_cpu));
 
-	return rank >= 0 && claim_rank(rank) ? cpu_at(rank) : -1;
+	for (u32 tries = 0; tries < PP_CLAIM_TRIES; tries++) {
+		s32 rank = pp_pick_idle(policy_now(), &view, rank_of(prev_cpu));
+
+		if (rank < 0)
+			break;
+		if (claim_rank(rank))
+			return cpu_at(rank);
+	}
+	return -1;
 }
 
 static __always_inline s32 claim_in(u32 scope, const struct pp_task *task, s32 prev_cpu)
@@ -115,7 +142,7 @@ verified_once s32 claim_surplus(const struct pp_task *task, s32 cpu, bool beyond
 	const u64 *allowed = task ? task->allowed : usable;
 	struct pp_view view = {
 		.idle = idle_ranks,
-		.siblings = (const u64 *)siblings,
+		.siblings = ranks_in(siblings),
 		.allowed = allowed,
 		.among = beyond ? allowed : usable,
 		.node = ranks_of_home(cpu),
@@ -141,21 +168,9 @@ static __always_inline s32 queueing_cpu(s32 cpu)
 /* What is left of what runs on @cpu or is about to, as far as is known. */
 static __always_inline u64 running_left(const struct pp_cpu *cpu, u64 now)
 {
-	u64 since = cpu->stint_start_ns;
-
 	if (!cpu->running_since_ns)
 		return cpu->direct_waiting ? cpu->curr_run_ns : 0;
-	return pp_run_left(cpu->curr_run_ns, now > since ? now - since : 0);
-}
-
-/* How many active CPUs serve the queue of LLC @llc. */
-static __always_inline u32 nr_servers(u32 llc)
-{
-	u32 from = llc_begin[llc % PP_MAX_LLCS], to = llc_end[llc % PP_MAX_LLCS];
-	u32 end = node_state(node_of_queue(llc))->end;
-
-	to = to < end ? to : end;
-	return to > from ? to - from : 1;
+	return pp_run_left(cpu->curr_run_ns, since(now, cpu->stint_start_ns));
 }
 
 /* Whether @task goes before what runs on @cpu or is about to: of the first it
@@ -164,13 +179,17 @@ verified_once bool goes_before(const struct pp_task *task __arg_nonnull, s32 cpu
 {
 	const struct pp_cpu *state = cpu_state(cpu);
 	u64 left = running_left(state, now);
-	u64 deadline = on_scale_of(state->curr_queue, task_deadline(task), task->queue);
+	struct pp_rival waking, curr;
+	s64 gap;
 
+	task_rival(task, &waking);
+	curr_rival(state, &curr);
+	gap = rival_gap(cpu, &waking, &curr);
 	if (!state->running_since_ns)
-		return pp_goes_first(deadline, task_run_left(task), state->curr_deadline, left);
+		return pp_goes_first(gap, task_run_left(task), left);
 	return (s64)(now - state->stint_start_ns) > 0 &&
-	       pp_should_preempt(deadline, task_run_left(task), state->curr_deadline, left,
-				 state->curr_run_ns, now - state->stint_start_ns);
+	       pp_should_preempt(gap, task_run_left(task), left, state->curr_run_ns,
+				 now - state->stint_start_ns, waking.own);
 }
 
 /* Queue @p behind busy @cpu, and take the CPU if it is to go first. */
@@ -196,27 +215,32 @@ static __always_inline u64 kept_by_running(const struct pp_task *task, s32 cpu, 
 	const struct pp_cpu *state = cpu_state(cpu);
 	u64 now = scx_bpf_now(), left;
 
+	/* Nobody else of the set was idle: this CPU stands for all, also for what others of
+	 * them lose to real-time tasks. */
+	if (is_taken(state, now))
+		return taken_left(state, now);
 	if ((waking || !state->running_since_ns) && goes_before(task, cpu, now))
 		return 0;
 	left = running_left(state, now);
-	return left < PP_KEPT_MAX_NS ? left : PP_KEPT_MAX_NS;
+	return left < tick_ns + PP_TICK_LATE_NS ? left : tick_ns + PP_TICK_LATE_NS;
 }
 
 /* Whether @p should wait in the queue of @cpu's LLC. */
 verified_once bool should_wait(struct pp_task *task __arg_nonnull, s32 cpu, bool waking)
 {
 	u32 llc = llc_queue(cpu), servers = nr_servers(llc);
+	u64 kept_ns = kept_by_running(task, cpu, waking);
 	struct pp_wait wait = {
-		.wait_ns = pp_expected_wait(queue_of(llc)->queued_ns, task_run_class(task),
-					    kept_by_running(task, cpu, waking), servers),
+		.wait_ns = pp_expected_wait(queue_of(llc)->queued_ns, task_run_class(task), kept_ns,
+					    servers),
+		.others_ns = longest_wait(task, llc, kept_ns),
 		.run_left_ns = task_run_left(task),
 		.running_left_ns = waking ? running_left(cpu_state(cpu), scx_bpf_now()) : 0,
 		.room = node_state(home_node(cpu))->room,
-		.util_est = task->util_est,
-		.util = pp_util(task->util_fp),
+		.promised = task->promised > 0,
 	};
 
-	task->expected_wait_ns = wait.wait_ns;
+	task->expected_wait_ns = wait.wait_ns > wait.others_ns ? wait.wait_ns : wait.others_ns;
 	if (servers == 1 && is_taken(cpu_state(cpu), scx_bpf_now()))
 		return false;
 	return pp_should_wait(policy_now(), &wait);
@@ -245,7 +269,7 @@ verified_once bool spill(struct task_struct *p __arg_trusted, struct pp_task *ta
 		run_on(p, task, cpu, enq_flags);
 	} else {
 		note_why(p, task, PP_WHY_SPILLED, cpu);
-		join_vtime(task, cpu_queue(here));
+		join_queue(task, cpu_queue(here));
 		insert_queue(p, task, cpu_queue(here), enq_flags);
 	}
 	count_spill(home_node(here));
@@ -271,7 +295,7 @@ verified_once int place_free(struct task_struct *p __arg_trusted,
 			return 0;
 		}
 	}
-	join_vtime(task, llc_queue(cpu));
+	join_queue(task, llc_queue(cpu));
 	if (!should_wait(task, cpu, waking) && spill(p, task, here, enq_flags))
 		return 0;
 	count(PP_EV_QUEUED);
@@ -296,12 +320,13 @@ verified_once int place_bound(struct task_struct *p __arg_trusted,
 	s32 cpu = scx_bpf_task_cpu(p);
 
 	note_why(p, task, PP_WHY_BOUND, cpu);
-	if ((enq_flags & SCX_ENQ_WAKEUP) && may_go_direct(cpu)) {
+	/* Not behind a long run, which would not be preempted for it. */
+	if ((enq_flags & SCX_ENQ_WAKEUP) && may_go_direct(cpu) && !runs_long(cpu)) {
 		run_on(p, task, cpu, enq_flags);
 		go_direct(cpu);
 		return 0;
 	}
-	join_vtime(task, cpu_queue(cpu));
+	join_queue(task, cpu_queue(cpu));
 	wait_behind(p, task, cpu, cpu_queue(cpu), enq_flags);
 	return 0;
 }
@@ -310,7 +335,7 @@ verified_once int place_bound(struct task_struct *p __arg_trusted,
  * is @efficient, is to. */
 verified_once s32 shortest_queue(const struct pp_task *task __arg_nonnull, s32 here, bool efficient)
 {
-	u32 end = efficient && efficient_end < nr_ranks ? efficient_end : nr_ranks;
+	u32 end = efficient ? efficient_below_ceiling() : nr_ranks;
 	u32 rank, least = ~0U;
 	s32 best = here;
 
@@ -345,7 +370,7 @@ verified_once int place_restricted(struct task_struct *p __arg_trusted,
 	}
 	cpu = shortest_queue(task, here, efficient);
 	note_why(p, task, PP_WHY_CHOSEN_BUSY, cpu);
-	join_vtime(task, cpu_queue(cpu));
+	join_queue(task, cpu_queue(cpu));
 	note_efficient(task, efficient);
 	wait_behind(p, task, cpu, cpu_queue(cpu), enq_flags);
 	/* Here too if nothing else is left to run: it is about to go idle. */

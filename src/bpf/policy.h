@@ -8,8 +8,8 @@
  * A wakeup asks, in this order:
  *  1. pp_scope_of() (scope.h): which CPUs is this task for?
  *  2. pp_pick_idle() (pick.h): is one of them idle?
- *  3. pp_expected_wait(), pp_should_wait(): if not, is the queue of the active
- *     CPUs served soon enough, and is there capacity for this task?
+ *  3. pp_expected_wait(), pp_longest_wait(), pp_should_wait(): if not, is the queue of
+ *     the active CPUs served soon enough, and is there capacity for this task?
  *  4. pp_pick_surplus() (pick.h): if not, which surplus CPU does it spill to?
  * What waits is ordered by pp_deadline(); pp_should_preempt() and
  * pp_slice_over() end the run of what does not. sizing.h sizes the active set.
@@ -17,20 +17,12 @@
 #ifndef PP_POLICY_H
 #define PP_POLICY_H
 
+#include "clock.h"
 #include "signal.h"
 
-#define PP_NS_PER_US 1000ULL
-#define PP_NS_PER_MS (1000 * PP_NS_PER_US)
-
-/* The slice of a task nobody waits behind: long enough to cost nothing. */
-#define PP_SLICE_ALONE_NS (20 * PP_NS_PER_MS)
-/* The same while others wait. Slices end at ticks, 4 ms apart at HZ=250: a
- * little less than that, so that a run that began at one tick ends at the next. */
-#define PP_SLICE_SHARED_NS (3 * PP_NS_PER_MS)
-/* How long what runs keeps a short task waiting at most: until its next tick. */
-#define PP_KEPT_MAX_NS (4100 * PP_NS_PER_US)
-/* A task that has slept may be this much behind the others, as a reward. */
-#define PP_LAG_MAX_NS PP_SLICE_SHARED_NS
+/* What runs keeps a short task waiting until its next tick at most, which may be late by
+ * this. */
+#define PP_TICK_LATE_NS (100 * PP_NS_PER_US)
 /* A run with less than this left is not worth two context switches. */
 #define PP_PREEMPT_LEFT_MIN_NS (1 * PP_NS_PER_MS)
 /* Nor is one preempted that has only begun: many short tasks that wake each
@@ -55,13 +47,6 @@
  * surplus CPU for. One that is awake anyway helps when there is work for one. */
 #define PP_OVERDUE_BUDGETS 3
 #define PP_OVERDUE_BUDGETS_AWAKE 1
-/* Tasks that ask for less than this are served as they come: shorter ones first
- * would cut short the batches in which messages pass (hackbench). */
-#define PP_REQUEST_MIN_NS (1 * PP_NS_PER_MS)
-/* Virtual time never stands still: it passes at least this much slower than
- * the clock, whoever runs, so that the lightest task is reached within seconds
- * however heavy the others are. */
-#define PP_VTIME_FLOOR_DIV 16
 /* This many tasks may pass the queues in a row on a busy CPU. */
 #define PP_DIRECT_STREAK_MAX 32
 
@@ -101,6 +86,64 @@ static inline u64 pp_expected_wait(const s64 *queued_ns, u32 run_class, u64 runn
 	return running_left_ns + (ahead > 0 ? (u64)ahead / nr_servers : 0);
 }
 
+/* What a task with @left_ns to do adds to the work in its queue: it is not served for longer
+ * at a time. Not 0, which says that it waits nowhere. */
+static inline u64 pp_queued_work(u64 left_ns)
+{
+	return left_ns < PP_SLICE_SHARED_NS ? left_ns + 1 : PP_SLICE_SHARED_NS;
+}
+
+/* The same of a class, at least. */
+static inline u64 pp_class_least(u32 run_class)
+{
+	static const u64 least_ns[PP_RUN_CLASSES] = {
+		0,
+		256 * PP_NS_PER_US,
+		PP_NS_PER_MS,
+		PP_SLICE_SHARED_NS,
+	};
+
+	return least_ns[run_class % PP_RUN_CLASSES];
+}
+
+/* What a queue of @nr tasks holds. */
+struct pp_queued {
+	const s64 *queued_ns; /* by class */
+	u32 nr;
+	u64 waiting_ns; /* it has not been empty for so long */
+};
+
+/* The work of the one that is served last when a task of @own_ns joins, at least: one of the
+ * longest class. */
+static inline u64 pp_last_work(const struct pp_queued *queue, u64 own_ns)
+{
+	u32 own_class = pp_run_class(own_ns), longest = 0;
+	u64 last, least;
+
+	for (u32 class = 0; class < PP_RUN_CLASSES; class ++)
+		longest = queue->queued_ns[class] > 0 ? class : longest;
+	if (own_class > longest)
+		return own_ns;
+	last = queue->queued_ns[longest] > 0 ? (u64)queue->queued_ns[longest] / queue->nr : 0;
+	least = pp_class_least(longest);
+	last = last > least ? last : least;
+	return own_class == longest && own_ns < last ? own_ns : last;
+}
+
+/*
+ * The longest that any task in a queue has waited by the time that the queue is empty: in
+ * whatever order they are served, all came after it was last empty and are served before it
+ * is again. A task of @run_left_ns that joins them is served too; no task waits for the last.
+ */
+static inline u64 pp_longest_wait(const struct pp_queued *queue, u64 running_left_ns,
+				  u64 run_left_ns, u32 nr_servers)
+{
+	u64 own = pp_queued_work(run_left_ns), last = pp_last_work(queue, own);
+	u64 all = own + pp_expected_wait(queue->queued_ns, PP_RUN_CLASSES - 1, 0, 1);
+
+	return queue->waiting_ns + running_left_ns + (all > last ? all - last : 0) / nr_servers;
+}
+
 /* Whether real-time tasks, which have had a CPU for @since_ns and take it for
  * @expected_ns as a rule, keep it for long. */
 static inline int pp_is_taken_long(u64 expected_ns, u64 since_ns)
@@ -111,27 +154,28 @@ static inline int pp_is_taken_long(u64 expected_ns, u64 since_ns)
 /* What a task that may wait is known to need, and what it would wait for. */
 struct pp_wait {
 	u64 wait_ns;	     /* until it is served */
+	u64 others_ns;	     /* until others are: the most that they have waited by then */
 	u64 run_left_ns;     /* what it needs then */
 	u64 running_left_ns; /* what who runs now still needs */
-	u64 room;	     /* what the active set takes until it is full; 1024 a CPU */
-	u32 util_est, util;  /* what it was remembered to use, and what has not decayed */
+	s64 room;	     /* what the active set takes until it is full; 1024 a CPU */
+	u32 promised;	     /* room was made less as the task woke, by what it will use */
 };
 
 /*
  * Whether the task waits for an active CPU rather than spills: it is served soon
- * enough, and the capacity that it was remembered to need is there. A task's
- * decayed utilization is in the demand already, so only the rest is asked for.
+ * enough, so are the tasks in the queue, and the capacity that it was remembered to need
+ * is there.
  * Two long runs would share the CPU by slices until the utilization tells: each
  * would end by as much later as the other one takes.
  */
 static inline int pp_should_wait(const struct pp_policy *policy, const struct pp_wait *task)
 {
 	u64 budget_ns = policy->latency_budget_ns;
-	u32 extra = task->util_est > task->util ? task->util_est - task->util : 0;
 
 	if (task->run_left_ns > budget_ns && task->running_left_ns > budget_ns)
 		return 0;
-	return task->wait_ns <= budget_ns && extra <= task->room;
+	return task->wait_ns <= budget_ns && task->others_ns <= budget_ns &&
+	       (!task->promised || task->room >= 0);
 }
 
 /*
@@ -159,44 +203,12 @@ static inline u32 pp_effective_weight(u32 weight, u32 cgroup_weight)
 	return product < 1 ? 1 : product > 10000 ? 10000 : product;
 }
 
-/* Time run, as seen by a task of @weight: nice 0 sees the clock's. */
-static inline u64 pp_vtime_delta(u64 ran_ns, u32 weight)
-{
-	return weight == PP_WEIGHT_DEFAULT ? ran_ns : ran_ns * PP_WEIGHT_DEFAULT / weight;
-}
-
-/* When a task that has used @vtime should be done: EEVDF's virtual deadline,
- * with the expected run as the request. Hogs ask for a slice at a time. */
-static inline u64 pp_deadline(u64 vtime, u64 run_ns, u32 weight)
-{
-	u64 request = run_ns < PP_REQUEST_MIN_NS    ? PP_REQUEST_MIN_NS
-		      : run_ns < PP_SLICE_SHARED_NS ? run_ns
-						    : PP_SLICE_SHARED_NS;
-
-	return vtime + pp_vtime_delta(request, weight);
-}
-
-/* A task's virtual time as it joins a queue at @now: a sleeper comes back no
- * more than the lag behind, so that it cannot starve the others. */
-static inline u64 pp_vtime_join(u64 vtime, u64 now)
-{
-	u64 least = now - PP_LAG_MAX_NS;
-
-	return (s64)(vtime - least) < 0 ? least : vtime;
-}
-
-/* The least a queue's virtual time may be, @elapsed_ns after it was @then. */
-static inline u64 pp_vtime_floor(u64 then, u64 elapsed_ns)
-{
-	return then + elapsed_ns / PP_VTIME_FLOOR_DIV;
-}
-
 /* Whether one task is to go before another that has @left_ns to run: it is due
- * earlier, it is shorter, and that is worth the switches. */
-static inline int pp_goes_first(u64 deadline, u64 run_ns, u64 other_deadline, u64 left_ns)
+ * earlier (@gap, as of pp_rival_gap(), is below zero), it is shorter, and that is worth
+ * the switches. */
+static inline int pp_goes_first(s64 gap, u64 run_ns, u64 left_ns)
 {
-	return (s64)(deadline - other_deadline) < 0 && left_ns >= PP_PREEMPT_LEFT_MIN_NS &&
-	       run_ns < left_ns;
+	return gap < 0 && left_ns >= PP_PREEMPT_LEFT_MIN_NS && run_ns < left_ns;
 }
 
 /* Whether a run is long: was expected to be when it began, or has become so. */
@@ -205,13 +217,23 @@ static inline int pp_is_long(u64 expected_ns, u64 ran_ns)
 	return expected_ns >= PP_LONG_RUN_NS || ran_ns >= PP_LONG_RUN_NS;
 }
 
-/* Whether a waking task takes the CPU from one that was expected to run for
- * @expected_ns when it began @ran_ns ago, and has @left_ns to go. */
-static inline int pp_should_preempt(u64 deadline, u64 run_ns, u64 curr_deadline, u64 left_ns,
-				    u64 expected_ns, u64 ran_ns)
+/* Whether a task that slept for @slept_ns has run for most of the time since: on a
+ * small core its utilization, which cannot exceed the core's capacity, does not tell that it
+ * needs more. */
+static inline int pp_is_behind(u64 run_ns, u64 slept_ns)
 {
-	return ran_ns >= PP_PREEMPT_RAN_MIN_NS && pp_is_long(expected_ns, ran_ns) &&
-	       pp_goes_first(deadline, run_ns, curr_deadline, left_ns);
+	return slept_ns && run_ns >= slept_ns && run_ns >= PP_LONG_RUN_NS;
+}
+
+/* Whether a waking task takes the CPU from one that was expected to run for
+ * @expected_ns when it began @ran_ns ago, and has @left_ns to go. One that is @bound to
+ * that CPU has no other, and those who pass messages are not: it need not wait for that to
+ * have run for a while. */
+static inline int pp_should_preempt(s64 gap, u64 run_ns, u64 left_ns, u64 expected_ns, u64 ran_ns,
+				    int bound)
+{
+	return (bound || ran_ns >= PP_PREEMPT_RAN_MIN_NS) && pp_is_long(expected_ns, ran_ns) &&
+	       pp_goes_first(gap, run_ns, left_ns);
 }
 
 /* Whether a task that needs less than a millisecond is in a queue. */
@@ -220,12 +242,22 @@ static inline int pp_short_waits(const s64 *queued_ns)
 	return queued_ns[0] > 0 || queued_ns[1] > 0;
 }
 
-/* Whether the running task has had its share for now, if others wait; asked at
- * its ticks. A slice is long, to save switches; but a short task is not kept
- * waiting by a long one for a second tick. */
-static inline int pp_slice_over(u64 expected_ns, u64 ran_ns, int short_waits)
+/* After how long the running task has had its share for now: whole ticks, the last of which
+ * may be early by a quarter, and no more than a slice. */
+static inline u64 pp_slice_of_ticks(u64 tick_ns)
 {
-	return ran_ns >= PP_SLICE_SHARED_NS || (short_waits && pp_is_long(expected_ns, ran_ns));
+	u64 ticks = tick_ns < PP_SLICE_SHARED_NS ? PP_SLICE_SHARED_NS / tick_ns : 1;
+	u64 slice = ticks * tick_ns - tick_ns / 4;
+
+	return slice < PP_SLICE_SHARED_NS ? slice : PP_SLICE_SHARED_NS;
+}
+
+/* Whether the running task has had its share for now, which is @slice_ns, if others
+ * wait; asked at its ticks. A slice is long, to save switches; but a short task is not kept
+ * waiting by a long one for a second tick. */
+static inline int pp_slice_over(u64 expected_ns, u64 ran_ns, u64 slice_ns, int short_waits)
+{
+	return ran_ns >= slice_ns || (short_waits && pp_is_long(expected_ns, ran_ns));
 }
 
 #endif /* PP_POLICY_H */

@@ -46,44 +46,32 @@ static __always_inline void leave_queue(struct pp_task *task)
 	note_efficient(task, false);
 }
 
-/* Who has the clock of queue @id: all queues of an LLC go by one, so that those who
- * wait for a CPU in different ones can be compared. */
-static __always_inline struct pp_queue *clock_of(u32 id)
+/* Put the task's virtual time by the clock of @id, with the lag that it has. */
+verified_once int join_queue(struct pp_task *task __arg_nonnull, u32 id)
 {
-	return queue_of(id < PP_CPU_QUEUE_BASE ? id : llc_queue(id - PP_CPU_QUEUE_BASE));
-}
-
-/* Put the task's virtual time on the scale of @id and within the lag. */
-verified_once int join_vtime(struct pp_task *task __arg_nonnull, u32 id)
-{
-	struct pp_queue *to = clock_of(id), *from = clock_of(task->queue);
+	u64 clock = queue_of(id)->clock;
 
 	if (task->fresh) {
-		task->vtime = to->vtime;
+		task->vtime = clock;
 		task->fresh = false;
-	} else if (to != from) {
-		task->vtime += to->vtime - from->vtime;
+	} else if (task->queue != id) {
+		task->vtime = pp_vtime_move(task->vtime, queue_of(task->queue)->clock, clock);
 	}
 	task->queue = id;
-	task->vtime = pp_vtime_join(task->vtime, to->vtime);
+	task->vtime = pp_vtime_join(task->vtime, clock, task->weight, tick_ns);
 	return 0;
 }
 
-/* A clock is at the most advanced task that has run: set as one begins to, and at
- * its ticks, for a hog may go on alone for long. Whoever comes then would be behind
- * by all of that time, and would make up for it. */
-static __always_inline void lead_clock(const struct pp_task *task)
+/* The clock of its queue passes as the task begins to run, and at its ticks if it goes on
+ * although others wait, or nobody does. */
+static __always_inline void pass_clock(const struct pp_task *task)
 {
-	struct pp_queue *clock = clock_of(task->queue);
+	struct pp_queue *queue = queue_of(task->queue);
+	u64 clock = pp_clock_pass(queue->clock, task->vtime);
 
-	if ((s64)(task->vtime - clock->vtime) > 0)
-		clock->vtime = task->vtime;
-}
-
-/* Virtual time @vtime of queue @from on the scale of queue @to: as far from its clock. */
-static __always_inline u64 on_scale_of(u32 to, u64 vtime, u32 from)
-{
-	return vtime + clock_of(to)->vtime - clock_of(from)->vtime;
+	/* Not written if it is the same: other CPUs read it. */
+	if (clock != queue->clock)
+		queue->clock = clock;
 }
 
 verified_once u32 task_run_class(const struct pp_task *task __arg_nonnull)
@@ -100,14 +88,43 @@ static __always_inline void insert_queue(struct task_struct *p, struct pp_task *
 					 u64 enq_flags)
 {
 	struct pp_queue *queue = queue_of(id);
-	u64 left = task_run_feared(task);
+	u64 now = scx_bpf_now();
 
 	if (queue->nr <= 0)
-		queue->waiting_since_ns = scx_bpf_now();
-	task->queued_class = pp_run_class(left);
-	task->queued_ns = left < PP_SLICE_SHARED_NS ? left + 1 : PP_SLICE_SHARED_NS;
+		queue->waiting_since_ns = now;
+	if (!task->waits_since_ns)
+		task->waits_since_ns = now;
+	/* One that is not known yet may be long, so it delays no short one; but eight new ones that
+	 * turn out short are not to spill for the sum of what all might be. */
+	task->queued_class = pp_run_class(task_run_feared(task));
+	task->queued_ns = pp_queued_work(task_run_left(task));
 	add_waiting(id, 1, task->queued_class, task->queued_ns);
 	scx_bpf_dsq_insert_vtime(p, id, PP_SLICE_ALONE_NS, task_deadline(task), enq_flags);
+}
+
+/* How many active CPUs serve the queue of LLC @llc. */
+static __always_inline u32 nr_servers(u32 llc)
+{
+	u32 from = llc_begin[llc % PP_MAX_LLCS], to = llc_end[llc % PP_MAX_LLCS];
+	u32 end = node_state(node_of_queue(llc))->end;
+
+	to = to < end ? to : end;
+	return to > from ? to - from : 1;
+}
+
+/* See pp_longest_wait(); 0: nobody waits in queue @id. */
+verified_once u64 longest_wait(const struct pp_task *task __arg_nonnull, u32 id, u64 kept_ns)
+{
+	const struct pp_queue *queue = queue_of(id);
+	struct pp_queued queued = {
+		.queued_ns = queue->queued_ns,
+		.nr = queue->nr,
+		.waiting_ns = since(scx_bpf_now(), queue->waiting_since_ns),
+	};
+
+	if ((s32)queued.nr <= 0)
+		return 0;
+	return pp_longest_wait(&queued, kept_ns, task_run_left(task), nr_servers(id));
 }
 
 /* Move the first task of queue @id to this CPU's local DSQ. */
@@ -116,35 +133,82 @@ verified_once bool take_from(u32 id)
 	return queue_of(id)->nr > 0 && scx_bpf_dsq_move_to_local(id, 0);
 }
 
-/* A task that another LLC has taken goes by the clock of that from now on: else it
- * would be ahead of its own clock alone, and might never be behind those here. */
-static __always_inline void follow_clock(struct pp_task *task, s32 cpu)
+/* Whether the task is for the CPU's own queue: it may not run everywhere. */
+static __always_inline bool is_for_own_queue(const struct task_struct *p,
+					     const struct pp_task *task)
 {
-	if (nr_llcs > 1 && clock_of(task->queue) != queue_of(llc_queue(cpu)))
-		join_vtime(task, llc_queue(cpu));
+	return task->restricted || task->kept_small || task->workload == PP_WORKLOAD_EFFICIENT ||
+	       is_bound(p);
 }
 
-/* The clock of LLC queue @id, at the ticks of a busy CPU: it goes on at least at
- * the floor's pace from where it was at the last one. */
-verified_once int advance_vtime_floor(u32 id, u64 now)
+/* A task that has come from the queue of another CPU or LLC goes by the clock of those
+ * that it competes with here. */
+static __always_inline void follow_clock(struct pp_task *task, s32 cpu)
 {
-	struct pp_queue *queue = queue_of(id);
-	u64 elapsed = now - queue->floor_ns, floor = pp_vtime_floor(queue->floor_vtime, elapsed);
-	bool waits = queue->nr > 0 || nr_waiting_for_cpus > 0;
+	u32 here = task->queue >= PP_CPU_QUEUE_BASE ? cpu_queue(cpu) : llc_queue(cpu);
 
-	if (waits && elapsed < PP_NS_PER_MS * 1000 && (s64)(floor - queue->vtime) > 0)
-		queue->vtime = floor;
-	queue->floor_ns = now;
-	queue->floor_vtime = queue->vtime;
-	return 0;
+	if (task->queue != here)
+		join_queue(task, here);
+}
+
+static __always_inline void task_rival(const struct pp_task *task, struct pp_rival *rival)
+{
+	rival->deadline = task_deadline(task);
+	rival->clock = queue_of(task->queue)->clock;
+	rival->weight = task->weight;
+	rival->own = task->queue >= PP_CPU_QUEUE_BASE;
+}
+
+/* What runs on a CPU, or is about to. */
+static __always_inline void curr_rival(const struct pp_cpu *state, struct pp_rival *rival)
+{
+	rival->deadline = state->curr_deadline;
+	rival->clock = queue_of(state->curr_queue)->clock;
+	rival->weight = state->curr_weight;
+	rival->own = state->curr_queue >= PP_CPU_QUEUE_BASE;
+}
+
+/* The first task of queue @id; false: there is none. */
+verified_once bool head_rival(u32 id, struct pp_rival *rival __arg_nonnull)
+{
+	struct task_struct *head;
+	bool found = false;
+
+	rival->clock = queue_of(id)->clock;
+	rival->own = id >= PP_CPU_QUEUE_BASE;
+	bpf_rcu_read_lock();
+	head = __COMPAT_scx_bpf_dsq_peek(id);
+	if (head) {
+		const struct pp_task *task = task_of(head);
+
+		rival->deadline = head->scx.dsq_vtime;
+		rival->weight = task ? task->weight : PP_WEIGHT_DEFAULT;
+		found = true;
+	}
+	bpf_rcu_read_unlock();
+	return found;
+}
+
+/* How much later @a is due than @b, who compete for @cpu. */
+verified_once s64 rival_gap(s32 cpu, const struct pp_rival *a __arg_nonnull,
+			    const struct pp_rival *b __arg_nonnull)
+{
+	u64 apart = cpu_state(cpu)->clocks_apart;
+
+	return pp_rival_gap(a, b, &apart);
+}
+
+/* Whether anybody waits in a queue that @cpu serves; exact. */
+static __always_inline bool queues_wait(s32 cpu)
+{
+	return scx_bpf_dsq_nr_queued(cpu_queue(cpu)) > 0 ||
+	       (is_active(cpu) && scx_bpf_dsq_nr_queued(llc_queue(cpu)) > 0);
 }
 
 /* Whether anybody waits for what runs on @cpu; exact. */
 static __always_inline bool others_wait(s32 cpu)
 {
-	return scx_bpf_dsq_nr_queued(cpu_queue(cpu)) > 0 ||
-	       (is_active(cpu) && scx_bpf_dsq_nr_queued(llc_queue(cpu)) > 0) ||
-	       scx_bpf_dsq_nr_queued(SCX_DSQ_LOCAL_ON | cpu) > 0;
+	return queues_wait(cpu) || scx_bpf_dsq_nr_queued(SCX_DSQ_LOCAL_ON | cpu) > 0;
 }
 
 #endif /* PP_QUEUES_BPF_H */

@@ -55,6 +55,8 @@ static __always_inline u32 task_util(const struct pp_task *task)
 {
 	u32 util = pp_util(task->util_fp);
 
+	if (task->behind)
+		return PP_CAPACITY_MAX;
 	return util > task->util_est ? util : task->util_est;
 }
 
@@ -143,6 +145,16 @@ static __always_inline bool is_misfit(const struct pp_task *task, s32 cpu)
 		return false;
 	scope = scope_of(task);
 	return pp_may_overflow(scope) && !in_scope(scope, cpu) && has_idle_in(task, scope);
+}
+
+/* Whether a task that shares a core should move to one that it has to itself. */
+static __always_inline bool is_crowded(const struct pp_task *task, s32 cpu)
+{
+	u32 rank = rank_of(cpu), word = rank_word(rank);
+
+	return threads_per_core > 1 && policy_now()->idle_core_first && !task->restricted &&
+	       pp_is_crowded(idle_ranks[word], siblings[word], threads_per_core, rank_bit(rank)) &&
+	       has_idle_in(task, scope_of(task));
 }
 
 #endif /* PP_SCOPE_BPF_H */

@@ -40,6 +40,13 @@ static inline int pp_is_kept_small(u32 uclamp_max, u32 smallest_capacity, u32 nr
 	return nr_kinds > 1 && uclamp_max <= smallest_capacity;
 }
 
+/* Whether a task has disabled migration for itself: @levels counts that, and for the
+ * @current task the @prologue_levels of the program that asks. */
+static inline int pp_is_migration_off(u32 levels, int current, u32 prologue_levels)
+{
+	return levels > (current ? prologue_levels : 0);
+}
+
 /* The scope of a task that may run everywhere. A word of the user's goes first, then
  * capacity, then size. */
 static inline u32 pp_scope_of(const struct pp_policy *policy, const struct pp_need *task)

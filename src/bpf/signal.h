@@ -22,6 +22,8 @@ enum {
 	/* 2^20 ns = 1.048 ms, PELT's period of 1024 us. */
 	PP_PERIOD_SHIFT = 20,
 	PP_HALF_LIFE_PERIODS = 32,
+	/* What is promised, of all CPUs together: in 64 bits with a factor of 32. */
+	PP_PROMISE_SHIFT = 8,
 	/* After 30 half-lives nothing of 2^30 is left. */
 	PP_FORGOTTEN_PERIODS = 30 * PP_HALF_LIFE_PERIODS,
 };
@@ -85,6 +87,43 @@ static inline u32 pp_capacity_now(u32 capacity, u32 freq)
 static inline u32 pp_util_est(u32 est, u32 util)
 {
 	return util >= est ? util : est - ((est - util) >> 2);
+}
+
+/*
+ * Utilization forgets a task that sleeps, and takes as long to learn that it is back: until
+ * then the demand is less than what is about to be used by
+ *
+ *	missing = util_est - util
+ *
+ * If the task goes on as it did, util' = util_est - (util_est - util) * y^dt: what is missing
+ * decays as the average itself does. So it is promised as the task wakes and when it sleeps,
+ * and decays in between, whatever it is summed with. Less than a sixteenth of a CPU is the
+ * average's own up and down within a period.
+ */
+#define PP_PROMISE_MIN (PP_CAPACITY_MAX / 16)
+/* A task that has slept for a half-life was away. */
+#define PP_AWAY_NS ((u64)PP_HALF_LIFE_PERIODS << PP_PERIOD_SHIFT)
+/* After two the average is for the most part of what came since: then it is believed if it
+ * is lower than what is remembered. */
+#define PP_SETTLED_NS (2 * PP_AWAY_NS)
+/* After a sleep shorter than a period nothing is forgotten. */
+#define PP_FORGETS_NS (1ULL << PP_PERIOD_SHIFT)
+
+static inline u32 pp_missing(u32 util_est, u32 util)
+{
+	u32 missing = util_est > util ? util_est - util : 0;
+
+	return missing >= PP_PROMISE_MIN ? missing : 0;
+}
+
+/* What is left after @dt_ns of @promised, which may be a sum of many: of more than the largest
+ * machine has, at most, or the product would not fit 64 bits. */
+static inline s64 pp_promise_left(s64 promised, u64 dt_ns)
+{
+	const s64 most = (s64)PP_MAX_CPUS * PP_CAPACITY_MAX << PP_PROMISE_SHIFT;
+
+	promised = promised > most ? most : promised < -most ? -most : promised;
+	return dt_ns ? (promised * (s64)pp_decay_factor(dt_ns)) >> 32 : promised;
 }
 
 /* The expected length of a run, from wakeup to sleep; same rule, both ways. */

@@ -118,9 +118,9 @@ static inline void pp_size_rank(const struct pp_policy *policy, const struct pp_
 }
 
 /* What the needed prefix takes beyond the demand. */
-static inline u64 pp_size_room(const struct pp_sizing *node)
+static inline s64 pp_size_room(const struct pp_sizing *node)
 {
-	return node->carried > node->demand ? node->carried - node->demand : 0;
+	return (s64)(node->carried - node->demand);
 }
 
 /* The needed size, with the spills since it was last sized as evidence: one more

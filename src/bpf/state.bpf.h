@@ -38,6 +38,7 @@ const volatile u64 node_ranks[PP_MAX_NODES][PP_RANK_WORDS];
 const volatile u64 siblings[PP_RANK_WORDS];
 const volatile u32 threads_per_core = 1; /* the most of any core */
 const volatile bool has_cpufreq;	 /* frequencies change, and are asked for */
+const volatile u32 tick_ns = 4000000;	 /* from one tick of a busy CPU to the next: 1 s / HZ */
 /* Kinds of cores, smallest first: what each of a kind has at least, and the ranks of it
  * and of larger ones. */
 const volatile u32 nr_kinds = 1;
@@ -45,10 +46,20 @@ const volatile u32 capacity_of_kind[PP_MAX_KINDS];
 const volatile u64 ranks_from_kind[PP_MAX_KINDS][PP_RANK_WORDS];
 const volatile u32 efficient_end = 1; /* ranks below are the efficient ones */
 
-/* Read by the agent through the mapped .bss, written here. */
-struct pp_cpu cpus[PP_MAX_CPUS];
-struct pp_active active_set;
-u64 sampled_ns;
+/* Written here, read by the agent through mapped memory and by people through bpftool: libbpf
+ * makes a map of each section ".bss.*", with the section's name and BTF. To the programs all
+ * variables are constant addresses, so this costs them nothing. */
+struct pp_cpu cpus[PP_MAX_CPUS] SEC(".bss.pp_cpus");
+struct pp_active active_set SEC(".bss.pp_active");
+u64 sampled_ns; /* the agent's, in the common .bss as all that follows */
+
+/* By how many levels the kernel disables migration of the current task while a program runs
+ * that may not sleep: 1, or since 6.18 none, but for kernels with PREEMPT_RCU. Set by
+ * ops.enable, which the kernel calls from a task of its own that has not disabled it. */
+static u32 prologue_levels;
+
+/* Set by ops.init from tick_ns. */
+static u64 slice_shared_ns = PP_SLICE_SHARED_NS;
 
 /* Double-buffered: the agent fills the slot not in use, apply_policy flips. */
 struct pp_policy policies[2];
@@ -64,7 +75,9 @@ u32 rank_capacity[PP_MAX_CPUS];
 struct pp_node {
 	u64 shrink_since_ns; /* since when a smaller set would do; 0: it would not */
 	u64 quiet_since_ns;  /* since when next to nothing runs there; 0: more does */
-	u64 room;	     /* what more its active ranks take until they are full */
+	s64 room;	     /* what more its active ranks take until they are full */
+	s64 promised;	     /* see pp_missing(); 1024 a CPU, << PP_PROMISE_SHIFT */
+	u64 promised_ns;     /* the time that it stands for */
 	u32 end;	     /* ranks from its first one to here are active */
 	u32 packed;	     /* ranks from its first one to here would carry the demand */
 	u32 spills;	     /* since the active set was sized */
@@ -84,7 +97,7 @@ u32 cgroup_generation; /* by the agent too, when it has told its table */
 static u32 cpus_generation;
 
 struct pp_task {
-	u64 vtime;		    /* on the scale of queue @queue */
+	u64 vtime;		    /* by the clock of queue @queue */
 	u64 updated_ns;		    /* the time that util_fp stands for */
 	u64 born_ns;		    /* when it became ours */
 	u64 run_ns;		    /* so far in this run, from wakeup to sleep */
@@ -92,13 +105,19 @@ struct pp_task {
 	u64 expected_wait_ns;	    /* for the active CPUs, when it was last asked */
 	u64 woken_ns;		    /* when it woke, if that is watched; 0: it has run since */
 	u64 queued_ns;		    /* what it added to queue @queue, 0 once it runs */
+	u64 waits_since_ns;	    /* since when it has waited in queues; 0: it does not */
 	u64 allowed[PP_RANK_WORDS]; /* rank space */
+	u64 back_since_ns;	    /* when it came back after it was away */
+	u64 slept_ns;		    /* before this run; 0: not known */
+	u64 promised_ns;	    /* the time that @promised stands for */
+	s64 promised;		    /* its part of what is promised to a node */
 	u32 util_fp;
 	u32 util_est; /* 0..1024 */
 	u32 weight;   /* of the task and its cgroup, 100 = nice 0 */
 	u32 cgroup_generation, cpus_generation;
 	u16 queue;
 	u16 last_cpu; /* where it has run last */
+	u8 promised_node;
 	u8 queued_class;
 	u8 nr_runs;	 /* so far, up to PP_RUNS_KNOWN */
 	u8 workload;	 /* enum pp_workload */
@@ -106,6 +125,7 @@ struct pp_task {
 	bool kept_small; /* uclamp_max asks for the smallest kind */
 	bool restricted; /* not allowed everywhere */
 	bool fresh;	 /* has not joined a queue yet */
+	bool behind;	 /* its last run took most of its time: see pp_is_behind() */
 	bool apart;	 /* what it uses is not for the active set to carry */
 	bool queued_efficient;
 };
@@ -116,6 +136,25 @@ struct {
 	__type(key, int);
 	__type(value, struct pp_task);
 } tasks SEC(".maps");
+
+/* A table of the agent's for pure code, which knows nothing of volatile. The compiler must not
+ * see which one it is: it would take the zeros that it begins with for all that it holds. */
+static __always_inline const u64 *ranks_in(const volatile u64 *table)
+{
+	const u64 *ranks = (const u64 *)table;
+
+	barrier_var(ranks);
+	return ranks;
+}
+
+/* For how long it has been so at @now; not less than 0 if another CPU, whose clock is
+ * ahead, has written @then. */
+static __always_inline u64 since(u64 now, u64 then)
+{
+	s64 elapsed = now - then;
+
+	return elapsed > 0 ? elapsed : 0;
+}
 
 static __always_inline struct pp_task *task_of(struct task_struct *p)
 {
@@ -189,6 +228,12 @@ static __always_inline u32 home_node(s32 cpu)
 	return nr_nodes <= 1 || is_node_active(node) ? node : active_set.main;
 }
 
+/* The end of the efficient ranks that may be used. */
+static __always_inline u32 efficient_below_ceiling(void)
+{
+	return efficient_end < active_set.ceiling ? efficient_end : active_set.ceiling;
+}
+
 /* Whether this CPU is on its way offline. An interrupt to itself, which is how
  * the kernel kicks others, may be lost there, and with it all later ones. */
 static __always_inline bool is_dying_here(void)
@@ -222,15 +267,28 @@ static __always_inline void count_spill(u32 node)
 	count(PP_EV_SPILL);
 }
 
-/* Bound to where it is, for now or for good. A BPF program disables migration
- * of the current task while it runs (one level), which is not the task's own. */
+/* Bound to where it is, for now or for good. */
 static __always_inline bool is_bound(const struct task_struct *p)
 {
-	if (p->nr_cpus_allowed == 1)
-		return true;
-	if (!p->migration_disabled)
-		return false;
-	return p->migration_disabled > 1 || p != bpf_get_current_task_btf();
+	return p->nr_cpus_allowed == 1 ||
+	       pp_is_migration_off(p->migration_disabled, p == bpf_get_current_task_btf(),
+				   prologue_levels);
+}
+
+/* For is_bound(). */
+static __always_inline void note_prologue(void)
+{
+	u32 levels = bpf_get_current_task_btf()->migration_disabled;
+
+	if (prologue_levels != levels)
+		prologue_levels = levels;
+}
+
+/* Whether @p may not run on @cpu. */
+static __always_inline bool is_bound_elsewhere(const struct task_struct *p, s32 cpu)
+{
+	return !bpf_cpumask_test_cpu(cpu, p->cpus_ptr) ||
+	       (p->migration_disabled && scx_bpf_task_cpu(p) != cpu);
 }
 
 #endif /* PP_STATE_BPF_H */

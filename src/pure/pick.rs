@@ -1,4 +1,4 @@
-//! Tests of src/bpf/pick.h.
+//! Tests of src/bpf/pick.h, and of who may be moved at all (scope.h).
 
 use super::*;
 
@@ -41,6 +41,16 @@ fn a_memory_node_is_left_only_if_nothing_is_idle_there() {
     assert_eq!(pick(&view), (5, 5), "half a core rather than one of another node");
     assert_eq!(pick(&View { idle: &bits(&[0, 1]), ..view }), (0, 0));
     assert_eq!(pick(&View { node: None, ..view }), (0, 0));
+}
+
+#[test]
+fn migration_is_off_beyond_what_the_asking_program_adds() {
+    // With PREEMPT_RCU, and before 6.18, one level of the current task is not its own.
+    for (levels, current, prologue, off) in
+        [(0, 0, 1, 0), (1, 0, 1, 1), (1, 1, 1, 0), (2, 1, 1, 1), (1, 1, 0, 1), (0, 1, 0, 0)]
+    {
+        assert_eq!(native_is_migration_off(levels, current, prologue), off, "{levels} {current}");
+    }
 }
 
 proptest! {

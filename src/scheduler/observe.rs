@@ -7,21 +7,21 @@ use std::io::Read;
 use anyhow::{Context, Result};
 use libbpf_rs::{Iter, RingBufferBuilder};
 
-use super::{Scheduler, load, store};
-use crate::bpf::intf;
-use crate::status::{Placement, TaskStatus};
+use super::placement::{Placement, TaskStatus};
+use super::{NO_DATA, Scheduler, load, store};
+use crate::bpf_intf as intf;
 
 impl Scheduler<'_> {
     /// Whether wake-up latencies are measured.
     pub fn watch_latency(&mut self, watch: bool) -> Result<()> {
-        let bss = self.skel.maps.bss_data.as_mut().context("no .bss")?;
+        let bss = self.skel.maps.bss_data.as_mut().context(NO_DATA)?;
         store(&mut bss.watch_latency, u32::from(watch));
         Ok(())
     }
 
     /// Whose placements are told: those of a thread or process, or of none.
     pub fn watch_pid(&mut self, pid: Option<u32>) -> Result<()> {
-        let bss = self.skel.maps.bss_data.as_mut().context("no .bss")?;
+        let bss = self.skel.maps.bss_data.as_mut().context(NO_DATA)?;
         store(&mut bss.watched_pid, pid.unwrap_or(0));
         Ok(())
     }
@@ -42,7 +42,7 @@ impl Scheduler<'_> {
         let ring = ring.build().context("cannot read the ring of placements")?;
         ring.consume().context("cannot read the ring of placements")?;
         drop(ring);
-        let bss = self.skel.maps.bss_data.as_ref().context("no .bss")?;
+        let bss = self.skel.maps.bss_data.as_ref().context(NO_DATA)?;
         Ok((found.into_inner(), load(&bss.why_lost)))
     }
 

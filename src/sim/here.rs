@@ -8,7 +8,7 @@ use std::path::Path;
 use anyhow::Result;
 use scx_utils::compat::ROOT_PREFIX;
 
-use crate::topology::{RankedCpu, Ranks};
+use crate::machine::topology::{RankedCpu, Ranks};
 
 /// What is assumed of any machine.
 const COSTS: &str = "\

@@ -1,5 +1,7 @@
 //! `scx_powerpack sim`: systems on a simulated machine, side by side.
 
+#[cfg(test)]
+mod budget;
 mod here;
 #[cfg(test)]
 mod properties;
@@ -116,20 +118,38 @@ mod tests {
         assert!(run("hybrid-laptop", &hogs, "packing").throughput > 6.0);
     }
 
+    /// How many CPUs four light tasks use that begin together and then rarely wake at the same
+    /// time, if their cgroup is treated so; none: as the mode says.
+    fn used_by_light_tasks(treatment: Option<&str>, system: &str) -> usize {
+        let treatment = treatment.map(|name| format!("workload='{name}'\n")).unwrap_or_default();
+        let task = |period_ms| {
+            format!("[[task]]\nperiodic={{run_ms=0.5,period_ms={period_ms}}}\n{treatment}")
+        };
+        let text = "name='x'\nabout=''\n".to_owned() + &[20, 21, 23, 26].map(task).concat();
+        let outcome = run("vm8", &Workload::parse(&text).unwrap(), system);
+        outcome.non_idle_pct.iter().filter(|&&pct| pct > 1.0).count()
+    }
+
     #[test]
     fn the_table_of_workloads_decides_in_every_mode() {
-        let hogs = |treatment| {
-            let text = format!(
-                "name='x'\nabout=''\n[[task]]\nhog=true\ncount=3\nworkload='{treatment}'\n"
-            );
-            Workload::parse(&text).unwrap()
+        for (system, untreated) in [("packing", 1), ("balance", 4), ("spread", 4)] {
+            assert_eq!(used_by_light_tasks(None, system), untreated, "{system}");
+            assert_eq!(used_by_light_tasks(Some("spread"), system), 4, "{system}");
+        }
+        assert_eq!(used_by_light_tasks(Some("pack"), "spread"), 1);
+    }
+
+    #[test]
+    fn efficient_workloads_wait_for_the_efficient_cores_in_every_mode() {
+        let hogs = "name='x'\nabout=''\n[[task]]\nhog=true\ncount=3\n";
+        let used = |text: &str, system| {
+            let outcome = run("vm8", &Workload::parse(text).unwrap(), system);
+            outcome.non_idle_pct.iter().filter(|&&pct| pct > 2.0).count()
         };
         for system in ["packing", "balance", "spread"] {
-            let efficient = run("vm8", &hogs("efficient"), system);
+            assert_eq!(used(hogs, system), 3, "{system}");
             // A quarter of eight.
-            assert!(efficient.non_idle_pct[2..].iter().all(|&pct| pct < 2.0), "{efficient:?}");
-            let spread = run("vm8", &hogs("spread"), system);
-            assert!(spread.throughput > 2.9, "{spread:?}");
+            assert_eq!(used(&format!("{hogs}workload='efficient'\n"), system), 2, "{system}");
         }
     }
 
@@ -143,7 +163,7 @@ mod tests {
 
     #[test]
     fn large_tasks_are_not_packed_if_only_small_ones_are_to_be() {
-        let text = "name='x'\nabout=''\nstagger=true\n[[task]]\nperiodic={run_ms=5,period_ms=20}\n\
+        let text = "name='x'\nabout=''\nphases='even'\n[[task]]\nperiodic={run_ms=5,period_ms=20}\n\
                     count=2\n[[task]]\nperiodic={run_ms=0.2,period_ms=20}\ncount=10\n";
         let load = Workload::parse(text).unwrap();
         let used = |system| {

@@ -7,9 +7,9 @@ use std::str::FromStr;
 use anyhow::{Error, Result, bail};
 use powerpack_sim::{Comparator, Governor, Machine, PolicyBytes, Scheduler, System};
 
-use crate::bpf::intf::pp_policy;
-use crate::policy::{Mode, Pack, Policy, PolicyArgs};
-use crate::topology::{RankedCpu, Ranks};
+use crate::bpf_intf::pp_policy;
+use crate::machine::topology::{RankedCpu, Ranks};
+use crate::settings::policy::{Mode, Pack, Policy, PolicyArgs};
 
 /// A system by the name that the user gave: `SCHEDULER[:small][@CORES][+GOVERNOR]`, as
 /// --pack small and --max-cores.

@@ -35,7 +35,7 @@ enum scx_wake_flags { SCX_WAKE_SYNC = 16 };
 enum scx_kick_flags { SCX_KICK_PREEMPT = 2 };
 enum scx_dsq_id_flags { SCX_DSQ_GLOBAL = 1ULL << 63 | 1, SCX_DSQ_LOCAL_ON = 3ULL << 62 };
 enum scx_ent_flags { SCX_TASK_QUEUED = 1 };
-enum scx_ops_flags { SCX_OPS_ENQ_LAST = 2 };
+enum scx_ops_flags { SCX_OPS_ENQ_LAST = 2, SCX_OPS_ENQ_EXITING = 4 };
 enum { NUMA_NO_NODE = -1 };
 
 /* Shared with sim/src/ffi.rs, which asserts the sizes too. */
@@ -72,6 +72,7 @@ struct task_struct {
 	s32 nr_cpus_allowed;
 	u32 migration_disabled;
 	u32 tgid;
+	u32 __state;
 };
 
 struct scx_exit_info {
@@ -89,6 +90,7 @@ struct sched_ext_ops {
 	void *init_task, *enable, *set_cpumask, *set_weight, *select_cpu, *enqueue, *dispatch;
 	void *running, *tick, *stopping, *update_idle, *disable, *cpu_online, *cpu_offline;
 	void *cgroup_init, *cgroup_set_weight, *cgroup_move, *init, *exit;
+	void *dump, *dump_cpu, *dump_task;
 	u64 flags;
 	u32 timeout_ms;
 	const char *name;
@@ -100,6 +102,10 @@ struct sched_ext_ops {
 /* The simulated kernel reports an error as it happens: there is no exit to record. */
 #define UEI_DEFINE(name) static const struct scx_exit_info *name
 #define UEI_RECORD(name, info) (name = (info))
+
+/* Nobody asks for a report here. */
+struct scx_dump_ctx;
+#define scx_bpf_dump(format, args...) __builtin_printf(format, args)
 
 /* What walks all tasks for the agent: nobody asks here. */
 struct seq_file;

@@ -59,7 +59,12 @@ pub struct TaskStruct {
     pub nr_cpus_allowed: i32,
     pub migration_disabled: u32,
     pub pad: u32,
+    /// 0: it runs, or is about to.
+    pub state: u32,
 }
+
+/// Of `TaskStruct::state`: asleep.
+pub const TASK_INTERRUPTIBLE: u32 = 1;
 
 /// A task as the C side knows it.
 pub type TaskPtr = *mut TaskStruct;
@@ -89,6 +94,8 @@ pub struct Ops {
     pub cgroup_move: extern "C" fn(TaskPtr, *mut c_void, *mut c_void),
     pub init: extern "C" fn() -> i32,
     pub exit: extern "C" fn(*mut c_void),
+    /// Called by nobody here: there is no report.
+    pub dump: [*const c_void; 3],
     pub flags: u64,
     pub timeout_ms: u32,
     pub name: *const std::ffi::c_char,
@@ -110,5 +117,5 @@ unsafe extern "C" {
 const _: () = {
     assert!(size_of::<SchedExtEntity>() == 24);
     assert!(size_of::<TaskStruct>() == 72);
-    assert!(size_of::<Ops>() == 19 * 8 + 24);
+    assert!(size_of::<Ops>() == 22 * 8 + 24);
 };

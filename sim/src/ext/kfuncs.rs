@@ -19,6 +19,12 @@ pub struct Insertion {
     pub vtime: Option<u64>,
 }
 
+thread_local! {
+    /// The task of a CPU that runs none of ours: there is always a current one.
+    // SAFETY: numbers and pointers, for which zeros are valid.
+    static IDLE_TASK: TaskPtr = Box::into_raw(Box::new(unsafe { std::mem::zeroed() }));
+}
+
 /// What ops and kernel share while an op runs.
 #[derive(Default)]
 pub struct Shared {
@@ -108,7 +114,8 @@ extern "C" fn bpf_get_smp_processor_id() -> u32 {
 
 #[unsafe(no_mangle)]
 extern "C" fn bpf_get_current_task_btf() -> TaskPtr {
-    shared(|s| s.running[s.here])
+    let current = shared(|s| s.running[s.here]);
+    if current.is_null() { IDLE_TASK.with(|&task| task) } else { current }
 }
 
 #[unsafe(no_mangle)]

@@ -38,13 +38,17 @@ pub(crate) fn wish(cpu: usize) -> u32 {
 }
 
 impl Ext {
-    pub fn load(ranked: &[RankedCpu], policy: &PolicyBytes) -> Self {
-        let native = Native::load(ranked, policy);
+    pub fn load(ranked: &[RankedCpu], policy: &PolicyBytes, tick_ns: u64) -> Self {
+        let native = Native::load(ranked, policy, tick_ns);
         Ext { ops: native.ops(), native, cgroups: Cgroups::default() }
     }
 
     pub fn nr_active(&self) -> usize {
         self.native.nr_active()
+    }
+
+    pub fn longest_jump(&self) -> u64 {
+        self.native.longest_jump()
     }
 
     pub fn is_active(&self, cpu: usize) -> bool {
@@ -232,7 +236,9 @@ impl Kernel {
     /// dequeue_task_scx().
     pub(crate) fn ext_sleeps(&mut self, cpu: usize, id: usize) {
         let task = self.tasks[id].ptr();
+        self.tasks[id].c_mut().state = ffi::TASK_INTERRUPTIBLE;
         self.op(cpu, |ops| (ops.stopping)(task, false));
+        self.tasks[id].c_mut().state = 0;
         self.tasks[id].c_mut().scx.flags &= !TASK_QUEUED;
         if self.tasks[id].state == State::Dead {
             self.op(cpu, |ops| (ops.disable)(task));

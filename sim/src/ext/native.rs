@@ -37,10 +37,11 @@ unsafe extern "C" {
     static mut __stop_pp_data: u8;
     static mut __start_pp_rodata: u8;
     static mut __stop_pp_rodata: u8;
-    fn sim_setup(ranked: *const RankedCpu, nr: u32, policy: *const PolicyBytes);
+    fn sim_setup(ranked: *const RankedCpu, nr: u32, policy: *const PolicyBytes, tick_ns: u32);
     fn sim_classify(cgroup: *mut c_void, workload: u32);
     fn sim_apply(policy: *const PolicyBytes);
     fn sim_nr_active() -> u32;
+    fn sim_longest_jump() -> u64;
     fn sim_is_active(cpu: i32) -> bool;
     fn sim_sabotage(how: u32);
 }
@@ -63,11 +64,11 @@ pub struct Native {
 
 impl Native {
     /// Waits until no other simulation runs in this process.
-    pub fn load(ranked: &[RankedCpu], policy: &PolicyBytes) -> Self {
+    pub fn load(ranked: &[RankedCpu], policy: &PolicyBytes, tick_ns: u64) -> Self {
         let in_use = IN_USE.lock().unwrap_or_else(PoisonError::into_inner);
         begin_anew();
         // SAFETY: pointer and length belong together; nobody else looks.
-        unsafe { sim_setup(ranked.as_ptr(), ranked.len() as u32, policy) };
+        unsafe { sim_setup(ranked.as_ptr(), ranked.len() as u32, policy, tick_ns as u32) };
         Native { _in_use: in_use }
     }
 
@@ -87,6 +88,12 @@ impl Native {
     pub fn sabotage(&self, how: Sabotage) {
         // SAFETY: sets a variable.
         unsafe { sim_sabotage(how as u32) };
+    }
+
+    /// The furthest that a queue's clock has gone at a time (virtual ns).
+    pub fn longest_jump(&self) -> u64 {
+        // SAFETY: reads a variable.
+        unsafe { sim_longest_jump() }
     }
 
     /// How many ranks are active.

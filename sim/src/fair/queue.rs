@@ -111,11 +111,16 @@ impl Fair {
 
     /// place_entity(): a sleeper comes back half a latency behind the others.
     pub fn enqueue(&mut self, now_ns: u64, cpu: usize, id: usize, wakes: bool) {
+        let floor = self.queues[cpu].min_vruntime;
+        let left = self.queues[self.entities[id].cpu].min_vruntime;
         let queue = &mut self.queues[cpu];
         let entity = &mut self.entities[id];
-        let floor = queue.min_vruntime;
-        if entity.cpu != cpu || entity.is_new {
+        if entity.is_new {
             entity.vruntime = entity.vruntime.max(floor);
+        } else if entity.cpu != cpu {
+            // task_waking_fair() and enqueue_entity(): each queue has a time of its own.
+            let ahead = entity.vruntime as i64 - left as i64;
+            entity.vruntime = floor.saturating_add_signed(ahead);
         }
         if wakes && !entity.is_new {
             let thresh = LATENCY_NS * self.factor / 2;

@@ -69,7 +69,9 @@ impl Kernel {
         let governor = system.governor.unwrap_or(machine.governor);
         let packages = cpus.iter().map(|cpu| cpu.place.package).max().map_or(0, |last| last + 1);
         let class = match &system.scheduler {
-            Scheduler::Powerpack(ranked, policy) => Class::Ext(Ext::load(ranked, policy)),
+            Scheduler::Powerpack(ranked, policy) => {
+                Class::Ext(Ext::load(ranked, policy, machine.costs().tick_ns))
+            }
             Scheduler::Comparator(which) => Class::Fair(Box::new(Fair::new(machine, *which))),
         };
         let mut kernel = Kernel {
@@ -112,6 +114,14 @@ impl Kernel {
     pub fn nr_active(&self) -> Option<usize> {
         match &self.class {
             Class::Ext(ext) => Some(ext.nr_active()),
+            Class::Fair(_) => None,
+        }
+    }
+
+    /// The furthest that a clock of our scheduler's has gone at a time (virtual ns).
+    pub fn longest_jump(&self) -> Option<u64> {
+        match &self.class {
+            Class::Ext(ext) => Some(ext.longest_jump()),
             Class::Fair(_) => None,
         }
     }

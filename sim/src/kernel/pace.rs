@@ -131,7 +131,10 @@ impl Kernel {
         // The switch is time on the CPU in which no work is done.
         let lost = lost_ns * self.speed(cpu);
         let task = &mut self.tasks[id];
-        task.longest_wait_ns = task.longest_wait_ns.max(now_ns - task.queued_since_ns);
+        let waited_ns = now_ns - task.queued_since_ns;
+        task.longest_wait_ns = task.longest_wait_ns.max(waited_ns);
+        task.waits += 1;
+        task.waited_ns += waited_ns;
         task.state = State::Running;
         task.c_mut().cpu = cpu as i32;
         task.work_left += lost;

@@ -1,5 +1,6 @@
 //! Workloads as TOML files describe them.
 
+mod phases;
 mod programs;
 mod shipped;
 mod spawn;
@@ -8,6 +9,7 @@ use anyhow::{Context, Result, ensure};
 use serde::Deserialize;
 
 use crate::machine::find;
+pub use phases::Phases;
 pub use programs::{Record, SharedRecord};
 pub use shipped::SHIPPED;
 pub use spawn::parse_cpu_list;
@@ -21,9 +23,8 @@ pub const START_NS: u64 = 50_000_000;
 pub struct Workload {
     pub name: String,
     pub about: String,
-    /// Tasks of a kind begin evenly apart within their period, else together.
     #[serde(default)]
-    pub stagger: bool,
+    pub phases: Phases,
     pub task: Vec<TaskKind>,
 }
 
@@ -180,7 +181,7 @@ impl Workload {
         };
         kind.check()?;
         let name = format!("{run_ms}/{period_ms}");
-        Ok(Workload { about: name.clone(), name, stagger: false, task: vec![kind] })
+        Ok(Workload { about: name.clone(), name, phases: Phases::Together, task: vec![kind] })
     }
 
     /// The names of its kinds of tasks.

@@ -1,9 +1,12 @@
 //! Those that come with the simulator.
 
 /// By name.
-pub const SHIPPED: [(&str, &str); 37] = [
+pub const SHIPPED: [(&str, &str); 48] = [
     ("audio", include_str!("../../workloads/audio.toml")),
+    ("bound-thread", include_str!("../../workloads/bound-thread.toml")),
     ("build", include_str!("../../workloads/build.toml")),
+    ("cpuset-equal", include_str!("../../workloads/cpuset-equal.toml")),
+    ("cpuset-light", include_str!("../../workloads/cpuset-light.toml")),
     ("crowd", include_str!("../../workloads/crowd.toml")),
     ("cyclictest", include_str!("../../workloads/cyclictest.toml")),
     ("desktop", include_str!("../../workloads/desktop.toml")),
@@ -11,6 +14,8 @@ pub const SHIPPED: [(&str, &str); 37] = [
     ("ebizzy-2", include_str!("../../workloads/ebizzy-2.toml")),
     ("ebizzy-4", include_str!("../../workloads/ebizzy-4.toml")),
     ("ebizzy-8", include_str!("../../workloads/ebizzy-8.toml")),
+    ("extremes", include_str!("../../workloads/extremes.toml")),
+    ("free-waker", include_str!("../../workloads/free-waker.toml")),
     ("herd-10", include_str!("../../workloads/herd-10.toml")),
     ("herd-20", include_str!("../../workloads/herd-20.toml")),
     ("herd-200", include_str!("../../workloads/herd-200.toml")),
@@ -26,9 +31,15 @@ pub const SHIPPED: [(&str, &str); 37] = [
     ("on-off-200", include_str!("../../workloads/on-off-200.toml")),
     ("on-off-2000", include_str!("../../workloads/on-off-2000.toml")),
     ("on-off-5000", include_str!("../../workloads/on-off-5000.toml")),
-    ("pinned", include_str!("../../workloads/pinned.toml")),
     ("ping-pong", include_str!("../../workloads/ping-pong.toml")),
+    ("pinned", include_str!("../../workloads/pinned.toml")),
     ("pipelines", include_str!("../../workloads/pipelines.toml")),
+    ("random-10", include_str!("../../workloads/random-10.toml")),
+    ("random-20", include_str!("../../workloads/random-20.toml")),
+    ("random-40", include_str!("../../workloads/random-40.toml")),
+    ("random-5", include_str!("../../workloads/random-5.toml")),
+    ("random-60", include_str!("../../workloads/random-60.toml")),
+    ("random-80", include_str!("../../workloads/random-80.toml")),
     ("stairs-10", include_str!("../../workloads/stairs-10.toml")),
     ("stairs-20", include_str!("../../workloads/stairs-20.toml")),
     ("stairs-40", include_str!("../../workloads/stairs-40.toml")),

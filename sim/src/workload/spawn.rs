@@ -7,7 +7,7 @@ use anyhow::{Result, ensure};
 use super::programs::{
     Client, Forks, Handoff, Hog, Jitter, Leader, Member, Periodic, Rhythm, Stage, Worker,
 };
-use super::{Exchange, ForkJoin, Pipeline, START_NS, SharedRecord, TaskKind, Workload};
+use super::{Exchange, ForkJoin, Phases, Pipeline, START_NS, SharedRecord, TaskKind, Workload};
 use crate::ext::CpuMask;
 use crate::kernel::Kernel;
 use crate::task::{Program, TaskSpec};
@@ -77,7 +77,7 @@ impl Workload {
             let record = SharedRecord::default();
             let mut parent = Parent { kernel, kind, allowed, pins, time_ns, fork_ns, seed };
             for nth in 0..kind.count {
-                parent.make(nth, self.stagger, &record);
+                parent.make(nth, self.phases, &record);
             }
             time_ns = parent.time_ns;
             records.push(record);
@@ -150,10 +150,11 @@ impl Parent<'_> {
         )
     }
 
-    fn make(&mut self, nth: usize, stagger: bool, record: &SharedRecord) {
-        let kind = self.kind;
+    fn make(&mut self, nth: usize, phases: Phases, record: &SharedRecord) {
+        let (kind, seed) = (self.kind, self.seed);
         let start = |period_ns: u64| {
-            START_NS + if stagger { period_ns * nth as u64 / kind.count as u64 } else { 0 }
+            let (nth, count) = (nth as u64, kind.count as u64);
+            START_NS + phases.offset_ns(period_ns, nth, count, &kind.label(), seed)
         };
         let steady = |run_ms: f64, period_ms: f64| {
             let (run_ns, period_ns) = (ns(run_ms), ns(period_ms));

@@ -3,8 +3,8 @@
 use powerpack_sim::{Kernel, State};
 
 use super::MS;
-use crate::bpf::intf;
-use crate::topology::Ranks;
+use crate::bpf_intf as intf;
+use crate::machine::topology::Ranks;
 
 /// An idle CPU of the active set may leave a shared queue alone for so long: a
 /// kick is under way, or the task has just come.

@@ -2,14 +2,17 @@
 //! own C code, driven by random ones in the simulator.
 
 mod checks;
+mod long;
+mod waits;
 mod world;
 
-use powerpack_sim::{CpuMask, Machine, Sabotage, TaskSpec};
+use powerpack_sim::{CpuMask, Machine, PolicyBytes, Sabotage, TaskSpec};
 use proptest::prelude::*;
 use proptest::test_runner::{Config, RngSeed, TestError, TestRunner};
 
-use crate::bpf::intf;
-use crate::policy::{Mode, Pack, Policy};
+use crate::bpf_intf as intf;
+use crate::machine::topology::Ranks;
+use crate::settings::policy::{Mode, Pack, Policy};
 use crate::sim::system::bytes_of;
 use checks::Watch;
 use world::{Load, Runner, WEIGHT_DEFAULT, boot, loads, machines, plug, ranks_of, spawn};
@@ -18,22 +21,24 @@ const MS: u64 = 1_000_000;
 const WORKLOAD_SPREAD: u32 = intf::pp_workload_PP_WORKLOAD_SPREAD;
 const WORKLOAD_EFFICIENT: u32 = intf::pp_workload_PP_WORKLOAD_EFFICIENT;
 
-/// A machine and what happens to it in a second: mode switches, and CPUs that go or
-/// come (ms).
+/// A machine and what happens to it.
 #[derive(Clone, Debug)]
 struct Case {
     machine: String,
     loads: Vec<Load>,
+    /// When the policy is switched (ms).
     switches: Vec<u64>,
+    /// When which CPU goes or comes (ms).
     plugs: Vec<(u64, usize)>,
 }
 
+/// Of a second.
 fn cases() -> impl Strategy<Value = Case> {
     let switches = prop::collection::vec(1..1000u64, 0..40);
     let plugs = prop::collection::vec((1..1000u64, 0..64usize), 0..20);
     // A quarter of them is left in peace: some things hold only then.
     let peace = prop::bool::weighted(0.25);
-    (machines(), loads(), switches, plugs, peace).prop_map(
+    (machines(Just(250)), loads(), switches, plugs, peace).prop_map(
         |(machine, loads, switches, plugs, peace)| {
             let (switches, plugs) = if peace { (vec![], vec![]) } else { (switches, plugs) };
             Case { machine, loads, switches, plugs }
@@ -41,18 +46,21 @@ fn cases() -> impl Strategy<Value = Case> {
     )
 }
 
-fn drive(case: &Case, sabotage: Option<Sabotage>) {
-    let machine = Machine::parse(&case.machine).unwrap();
-    let ranks = ranks_of(&machine);
-    let policies: Vec<_> = [
+/// Those that are switched between, in turn.
+fn policies(ranks: &Ranks) -> [PolicyBytes; 4] {
+    [
         Policy::of(Mode::Spread),
         Policy::of(Mode::Balance),
         Policy { pack: Pack::Small, ..Policy::of(Mode::Packing) },
         Policy::of(Mode::Packing),
     ]
-    .map(|policy| bytes_of(policy.to_bpf(&ranks)))
-    .into_iter()
-    .collect();
+    .map(|policy| bytes_of(policy.to_bpf(ranks)))
+}
+
+fn drive(case: &Case, sabotage: Option<Sabotage>) {
+    let machine = Machine::parse(&case.machine).unwrap();
+    let ranks = ranks_of(&machine);
+    let policies = policies(&ranks);
     let order: Vec<usize> = ranks.cpus().iter().map(|cpu| cpu.cpu).collect();
     let mut kernel = boot(&machine, &ranks, Mode::Packing);
     if let Some(how) = sabotage {
@@ -87,18 +95,24 @@ fn drive(case: &Case, sabotage: Option<Sabotage>) {
 /// So many machines; `PROPTEST_CASES` asks for others.
 const CASES: u32 = 2000;
 const SEED: u64 = 1;
+/// A case that fails is made smaller for some minutes at most.
+const SHRINKS_MAX: u32 = 500;
 
-/// Always the same ones, unless others are asked for.
-fn config() -> ProptestConfig {
-    let default = ProptestConfig { failure_persistence: None, ..ProptestConfig::default() };
+/// Always the same `cases` ones, unless others are asked for.
+pub(super) fn config(cases: u32) -> ProptestConfig {
+    let default = ProptestConfig {
+        failure_persistence: None,
+        max_shrink_iters: SHRINKS_MAX,
+        ..ProptestConfig::default()
+    };
     if std::env::var_os("PROPTEST_CASES").is_some() {
         return default;
     }
-    ProptestConfig { cases: CASES, rng_seed: RngSeed::Fixed(SEED), ..default }
+    ProptestConfig { cases, rng_seed: RngSeed::Fixed(SEED), ..default }
 }
 
 proptest! {
-    #![proptest_config(config())]
+    #![proptest_config(config(CASES))]
     #[test]
     fn no_task_is_lost_and_no_active_cpu_idles_over_work(case in cases()) {
         drive(&case, None);
@@ -169,4 +183,21 @@ fn who_was_alone_need_not_make_up_for_it() {
 fn the_confined_share_their_cpus() {
     let ran = hogs(&Machine::find("vm4").unwrap(), 2, &[0; 6], 3000);
     assert!(ran.iter().all(|ran| (900..1100).contains(ran)), "{ran:?}");
+}
+
+/// On a machine of which several cores are efficient, under a ceiling of one.
+#[test]
+fn efficient_hogs_stay_below_the_ceiling() {
+    let machine = Machine::find("hybrid-laptop").unwrap();
+    let ranks = ranks_of(&machine);
+    assert!(ranks.nr_efficient() > 1, "else there is nothing to see");
+    let mut kernel = boot(&machine, &ranks, Mode::Packing);
+    let one = Policy { max_cores: Some(1), ..Policy::of(Mode::Packing) }.to_bpf(&ranks);
+    kernel.apply(&bytes_of(one), 0);
+    for _ in 0..3 {
+        spawn(&mut kernel, &Load { workload: WORKLOAD_EFFICIENT, ..Load::hog() });
+    }
+    kernel.run_until(2000 * MS);
+    let busy = kernel.cpus.iter().filter(|cpu| cpu.non_idle_ns > 100 * MS).count();
+    assert_eq!(busy, 1, "CPUs in use");
 }

@@ -6,10 +6,10 @@ use powerpack_sim::{
 use proptest::prelude::*;
 
 use super::MS;
-use crate::bpf::intf;
-use crate::policy::{Mode, Policy};
+use crate::bpf_intf as intf;
+use crate::machine::topology::Ranks;
+use crate::settings::policy::{Mode, Policy};
 use crate::sim::system::{bytes_of, for_sim, rank};
-use crate::topology::Ranks;
 
 pub const WEIGHT_DEFAULT: u32 = intf::pp_limits_PP_WEIGHT_DEFAULT;
 
@@ -19,6 +19,8 @@ pub struct Load {
     pub run_ns: u64,
     pub sleep_ns: u64,
     pub weight: u32,
+    /// `cpu.weight` of its cgroup.
+    pub cgroup_weight: Option<u32>,
     /// Which CPUs, as bits of a number; 0 is all.
     pub cpus: u32,
     /// What the table says of its cgroup (`enum pp_workload`).
@@ -30,7 +32,15 @@ pub struct Load {
 impl Load {
     /// One that never sleeps, of nice 0, anywhere.
     pub fn hog() -> Self {
-        Load { run_ns: MS, sleep_ns: 0, weight: WEIGHT_DEFAULT, cpus: 0, workload: 0, pair: false }
+        Load {
+            run_ns: MS,
+            sleep_ns: 0,
+            weight: WEIGHT_DEFAULT,
+            cgroup_weight: None,
+            cpus: 0,
+            workload: 0,
+            pair: false,
+        }
     }
 }
 
@@ -72,10 +82,12 @@ impl Program for Partner {
     }
 }
 
-pub fn machines() -> impl Strategy<Value = String> {
+/// Of `hz` ticks a second.
+pub fn machines(hz: impl Strategy<Value = u32>) -> impl Strategy<Value = String> {
     let llc = (1..4usize, 1..3usize, prop_oneof![Just(1024usize), 300..1024usize]);
-    (prop::collection::vec(llc, 1..4), prop::bool::weighted(0.3)).prop_map(|(llcs, numa)| {
-        let mut text = "name='any'\nabout=''\n[costs]\nhz=250\nswitch_us=2\nwake_us=5\n".to_owned();
+    let llcs = prop::collection::vec(llc, 1..4);
+    (hz, llcs, prop::bool::weighted(0.3)).prop_map(|(hz, llcs, numa)| {
+        let mut text = format!("name='any'\nabout=''\n[costs]\nhz={hz}\nswitch_us=2\nwake_us=5\n");
         for (package, (cores, threads, capacity)) in llcs.into_iter().enumerate() {
             text += &format!(
                 "[core.of{package}]\nthreads={threads}\ncapacity={capacity}\n\
@@ -99,6 +111,7 @@ pub fn loads() -> impl Strategy<Value = Vec<Load>> {
         run_ns,
         sleep_ns,
         weight,
+        cgroup_weight: None,
         cpus,
         workload,
         pair,
@@ -115,8 +128,9 @@ fn allowed(cpus: u32, nr: usize) -> CpuMask {
 pub fn spawn(kernel: &mut Kernel, load: &Load) {
     let allowed = allowed(load.cpus, kernel.cpus.len());
     let mut make = |program: Box<dyn Program>| {
-        let (weight, workload) = (load.weight, load.workload);
-        kernel.spawn(TaskSpec { weight, workload, ..TaskSpec::new(program, allowed) }, 0)
+        let Load { weight, cgroup_weight, workload, .. } = *load;
+        let spec = TaskSpec { weight, cgroup_weight, workload, ..TaskSpec::new(program, allowed) };
+        kernel.spawn(spec, 0)
     };
     if !load.pair {
         make(Box::new(Runner { load: load.clone(), runs: false }));

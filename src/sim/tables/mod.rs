@@ -12,7 +12,7 @@ use anyhow::{Context, Result, bail};
 use powerpack_sim::{Machine, Outcome, Setup, Workload};
 
 use super::system::Named;
-use crate::policy::Mode;
+use crate::settings::policy::Mode;
 
 /// Of all tables, unless they say otherwise.
 const SEED: u64 = 1;
@@ -116,11 +116,16 @@ mod tests {
             let workload = Workload::run_period(run_ms, period_ms, Some("4-7")).unwrap();
             simulate(&machine, &workload, 10.0, system).unwrap()
         };
-        for (run_ms, period_ms) in [(1.0, 10.0), (4.0, 10.0), (5.0, 9.0), (9.0, 12.0)] {
+        // What of the energy of the highest frequency is enough at most: measured, and a
+        // thirtieth more. At 9/12 there is nothing to save.
+        for (run_ms, period_ms, enough) in
+            [(1.0, 10.0, 0.84), (4.0, 10.0, 0.86), (5.0, 9.0, 0.96), (9.0, 12.0, 1.0)]
+        {
             let packing = run(run_ms, period_ms, "packing+schedutil");
             let fastest = run(run_ms, period_ms, "packing+performance");
             assert_eq!(packing.overruns, 0, "{run_ms}/{period_ms}");
-            assert!(packing.energy.total_mj() <= fastest.energy.total_mj());
+            let share = packing.energy.total_mj() / fastest.energy.total_mj();
+            assert!(share <= enough, "{run_ms}/{period_ms} takes {share} of the energy");
         }
         let late = run(9.0, 12.0, "3.9+schedutil").overruns;
         assert!(late > 0, "the model of schedutil is not late either");

@@ -1,0 +1,212 @@
+//! Idle and frequency hints: how soon the CPUs that work must be awake, and what the
+//! hardware prefers in each mode. Whatever is written to sysfs is recorded before and put
+//! back in the end; after a SIGKILL by the next one that starts.
+
+mod record;
+#[cfg(test)]
+mod tests;
+
+use std::collections::BTreeMap;
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result};
+use log::{info, warn};
+
+use crate::settings::hints::{EPP_FILE, Hints, IdleLatency, LATENCY_FILE, entries};
+use crate::settings::mode::Mode;
+use record::{Entries, Entry, PutBack, Record};
+
+/// Where the record is, beside the control socket.
+pub const RECORD: &str = "/run/scx_powerpack/hints.json";
+
+/// Puts back what a predecessor left that was killed, as the record at `record` (see
+/// `RECORD`) tells; what somebody else has changed since is left alone, and said. Only
+/// for the one that holds the control socket: a record may be that of a running agent.
+pub fn recover(record: &Path) -> PutBack {
+    let mut record = Record::open(record);
+    let mut left = record.entries().clone();
+    let done = record::put_back(&mut left, |_| true);
+    if done.restored > 0 {
+        info!("{} idle and frequency hints of a killed predecessor are undone", done.restored);
+    }
+    done.warn();
+    if let Err(err) = record.replace(left) {
+        warn!("{err:#}");
+    }
+    done
+}
+
+/// What a file is to hold.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Want {
+    AtMostUs(u32),
+    Epp(String),
+}
+
+impl Want {
+    /// The value, where it was `original` before: whoever asked for a lower latency keeps it.
+    fn value(&self, original: &str) -> String {
+        match self {
+            Want::Epp(value) => value.clone(),
+            // In this file 0 is no bound at all, and n/a that there be no latency.
+            Want::AtMostUs(us) => match original.parse::<u32>() {
+                Ok(before) if before == 0 || before > *us => us.to_string(),
+                Ok(_) => original.to_owned(),
+                Err(_) if original == "n/a" => original.to_owned(),
+                Err(_) => us.to_string(),
+            },
+        }
+    }
+}
+
+/// A write that is due.
+struct Change {
+    path: PathBuf,
+    want: Want,
+    value: String,
+    entry: Entry,
+}
+
+/// Hints that are applied; dropping it puts everything back.
+pub struct InForce {
+    hints: Hints,
+    root: PathBuf,
+    record: Record,
+    /// The files that hold something of ours.
+    held: Entries,
+    /// Why they do. They are not looked at again until something else is wanted of them: who
+    /// changes one meanwhile has the last word.
+    asked: BTreeMap<PathBuf, Want>,
+}
+
+impl InForce {
+    /// Nothing is written yet. Fails with a sentence if this machine below `root` has not
+    /// what is asked for. To be called after [`recover`] for the same record; what that
+    /// could not put back will be tried again.
+    pub fn new(hints: Hints, root: &Path, record: &Path) -> Result<Self> {
+        hints.check(root)?;
+        let record = Record::open(record);
+        let held = record.entries().clone();
+        Ok(InForce { hints, root: root.to_owned(), record, held, asked: BTreeMap::new() })
+    }
+
+    /// From the next `apply` on other hints. Fails with a sentence, and then those from
+    /// before stay.
+    pub fn set(&mut self, hints: Hints) -> Result<()> {
+        hints.check(&self.root)?;
+        self.hints = hints;
+        Ok(())
+    }
+
+    /// Whether anything is wanted, or is to be put back.
+    pub fn is_in_use(&self) -> bool {
+        self.hints != Hints::default() || !self.held.is_empty()
+    }
+
+    /// Puts the hints for `mode` in force: the latency for `cpus`, which are to be kept at
+    /// work, and for all others what it was before. CPUs that are offline are passed over.
+    /// Fails with a sentence: nothing is written if it could not be recorded; if a write
+    /// fails, the others are done and the first failure is told.
+    pub fn apply(&mut self, mode: Mode, cpus: &[usize]) -> Result<()> {
+        let wanted = self.wanted(mode, cpus);
+        let changes: Vec<Change> =
+            wanted.iter().filter_map(|(path, want)| self.change(path, want)).collect();
+        let mut needed = self.held.clone();
+        needed.extend(changes.iter().map(|change| (change.path.clone(), change.entry.clone())));
+        self.record.cover(needed)?;
+        self.release(|path| !wanted.contains_key(path));
+        let failures: Vec<_> =
+            changes.into_iter().filter_map(|change| self.write(change).err()).collect();
+        self.tidy();
+        failures.into_iter().next().map_or(Ok(()), Err)
+    }
+
+    /// Puts everything back that is not somebody else's by now, and removes the record. What
+    /// fails is said, and stays recorded.
+    pub fn restore(&mut self) -> PutBack {
+        let done = self.release(|_| true);
+        if let Err(err) = self.record.replace(self.held.clone()) {
+            warn!("{err:#}");
+        }
+        done
+    }
+
+    fn wanted(&self, mode: Mode, cpus: &[usize]) -> BTreeMap<PathBuf, Want> {
+        let mut wanted = BTreeMap::new();
+        if let Some(IdleLatency::AtMostUs(us)) = self.hints.idle_latency_us {
+            let power = |cpu| format!("sys/devices/system/cpu/cpu{cpu}/power");
+            let path = |cpu| self.root.join(power(cpu)).join(LATENCY_FILE);
+            wanted.extend(cpus.iter().map(|cpu| (path(cpu), Want::AtMostUs(us))));
+        }
+        if let Some(value) = self.hints.epp.of(mode) {
+            let path = |policy: PathBuf| policy.join(EPP_FILE);
+            let policies = entries(&self.root, "policy").into_iter();
+            wanted.extend(policies.map(|policy| (path(policy), Want::Epp(value.to_owned()))));
+        }
+        wanted
+    }
+
+    /// What is to be written so that `path` is as wanted, if anything.
+    fn change(&self, path: &Path, want: &Want) -> Option<Change> {
+        if self.asked.get(path) == Some(want) || is_offline(path) {
+            return None;
+        }
+        // Unreadable: gone, or a policy all of whose CPUs are offline.
+        let now = record::read(path).ok()?;
+        let mut entry = match self.held.get(path) {
+            Some(held) if held.ours.contains(&now) => held.clone(),
+            _ => Entry::found(now.clone()),
+        };
+        let value = want.value(&entry.original);
+        if value == now && entry.ours.is_empty() {
+            return None;
+        }
+        entry.ours.insert(value.clone());
+        Some(Change { path: path.to_owned(), want: want.clone(), value, entry })
+    }
+
+    /// Writes what has been recorded.
+    fn write(&mut self, change: Change) -> Result<()> {
+        let Change { path, want, value, mut entry } = change;
+        match record::write(&path, &value) {
+            Err(err) if err.kind() == ErrorKind::NotFound => return Ok(()),
+            written => {
+                written.with_context(|| format!("cannot write {value} to {}", path.display()))?;
+            }
+        }
+        // A name may stand for another: "default" reads as what it means.
+        entry.ours.extend(record::read(&path));
+        self.held.insert(path.clone(), entry);
+        self.asked.insert(path, want);
+        self.record.cover(self.held.clone())
+    }
+
+    fn release(&mut self, which: impl Fn(&Path) -> bool) -> PutBack {
+        let done = record::put_back(&mut self.held, which);
+        self.asked.retain(|path, _| self.held.contains_key(path));
+        done.warn();
+        done
+    }
+
+    /// No record without anything to put back.
+    fn tidy(&mut self) {
+        if self.held.is_empty()
+            && let Err(err) = self.record.replace(Entries::new())
+        {
+            warn!("{err:#}");
+        }
+    }
+}
+
+impl Drop for InForce {
+    fn drop(&mut self) {
+        self.restore();
+    }
+}
+
+/// Whether `path` is below a CPU that is offline; CPU 0 often has no such file.
+fn is_offline(path: &Path) -> bool {
+    let cpu = path.ancestors().nth(2).unwrap_or(path);
+    record::read(&cpu.join("online")).is_ok_and(|online| online == "0")
+}

@@ -1,0 +1,217 @@
+//! What the hints found in sysfs and what they wrote there: kept in a file, so that a
+//! successor can put it back if we are killed.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs::{self, DirBuilder, File, OpenOptions};
+use std::io::{self, ErrorKind, Write};
+use std::os::unix::fs::DirBuilderExt;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result, ensure};
+use log::warn;
+use serde::{Deserialize, Serialize};
+
+use crate::settings::hints::{EPP_FILE, LATENCY_FILE};
+
+/// A file of sysfs that holds, or is about to hold, a value of ours.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Entry {
+    /// What is to be put back.
+    pub original: String,
+    /// Every value of ours that it may hold: whoever is killed between the record and the
+    /// write leaves the one before. Any other value is somebody else's.
+    pub ours: BTreeSet<String>,
+}
+
+impl Entry {
+    /// Nothing of ours yet.
+    pub fn found(original: String) -> Self {
+        Entry { original, ours: BTreeSet::new() }
+    }
+
+    fn covers(&self, other: &Entry) -> bool {
+        self.original == other.original && self.ours.is_superset(&other.ours)
+    }
+}
+
+/// By path.
+pub type Entries = BTreeMap<PathBuf, Entry>;
+
+/// What became of the files that were to be put back.
+#[derive(Debug, Default)]
+pub struct PutBack {
+    pub restored: usize,
+    /// Changed by somebody else since, with what they hold now: left alone.
+    pub foreign: Vec<(PathBuf, String)>,
+    /// Could not be read or written now, and are still to be put back.
+    pub failed: Vec<(PathBuf, io::Error)>,
+}
+
+impl PutBack {
+    /// Warns of what was not put back, a line for each reason.
+    pub fn warn(&self) {
+        if let Some((path, value)) = self.foreign.first() {
+            warn!(
+                "{} idle and frequency settings were changed by somebody else meanwhile and \
+                 are left alone: {} is {value}",
+                self.foreign.len(),
+                path.display()
+            );
+        }
+        if let Some((path, err)) = self.failed.first() {
+            warn!(
+                "{} idle and frequency settings cannot be put back now: {}: {err}",
+                self.failed.len(),
+                path.display()
+            );
+        }
+    }
+}
+
+/// Puts back those of `entries` that `which` picks, and forgets them. Files that are gone
+/// are forgotten too; those that fail are kept.
+pub fn put_back(entries: &mut Entries, which: impl Fn(&Path) -> bool) -> PutBack {
+    let mut done = PutBack::default();
+    entries.retain(|path, entry| {
+        if !which(path) {
+            return true;
+        }
+        match put_back_one(path, entry, &mut done) {
+            Err(err) if err.kind() != ErrorKind::NotFound => {
+                done.failed.push((path.clone(), err));
+                true
+            }
+            _ => false,
+        }
+    });
+    done
+}
+
+fn put_back_one(path: &Path, entry: &Entry, done: &mut PutBack) -> io::Result<()> {
+    let now = read(path)?;
+    if now == entry.original {
+        return Ok(());
+    }
+    if !entry.ours.contains(&now) {
+        done.foreign.push((path.to_owned(), now));
+        return Ok(());
+    }
+    write(path, &entry.original)?;
+    done.restored += 1;
+    Ok(())
+}
+
+/// A file of sysfs, without the line's end.
+pub fn read(path: &Path) -> io::Result<String> {
+    Ok(fs::read_to_string(path)?.trim().to_owned())
+}
+
+/// Writes to a file of sysfs that is there. It is never created, as `fs::write` would.
+pub fn write(path: &Path, value: &str) -> io::Result<()> {
+    OpenOptions::new().write(true).truncate(true).open(path)?.write_all(value.as_bytes())
+}
+
+/// The file, and what it has in it.
+pub struct Record {
+    path: PathBuf,
+    entries: Entries,
+}
+
+impl Record {
+    /// Reads the record at `path`; there need not be one. One that makes no sense is moved
+    /// aside to `*.bad` with a warning: it must not keep the scheduler from starting.
+    pub fn open(path: &Path) -> Self {
+        let entries = match fs::read(path) {
+            Err(err) if err.kind() == ErrorKind::NotFound => Entries::new(),
+            Err(err) => {
+                warn!("cannot read {}: {err}: what it names is not put back", path.display());
+                Entries::new()
+            }
+            Ok(bytes) => parse(&bytes).unwrap_or_else(|err| {
+                move_aside(path, &err);
+                Entries::new()
+            }),
+        };
+        Record { path: path.to_owned(), entries }
+    }
+
+    /// What has been recorded.
+    pub fn entries(&self) -> &Entries {
+        &self.entries
+    }
+
+    /// Makes sure that the file names all of `entries`. It may name more, so that what comes
+    /// and goes costs no writing. Fails with a sentence, and then it is as it was.
+    pub fn cover(&mut self, entries: Entries) -> Result<()> {
+        let covered = |(path, entry): (&PathBuf, &Entry)| {
+            self.entries.get(path).is_some_and(|known| known.covers(entry))
+        };
+        if entries.iter().all(covered) {
+            return Ok(());
+        }
+        self.replace(entries)
+    }
+
+    /// Has the file name `entries` and nothing else; without any it is removed. Fails with
+    /// a sentence.
+    pub fn replace(&mut self, entries: Entries) -> Result<()> {
+        if entries != self.entries {
+            let path = self.path.display();
+            if entries.is_empty() {
+                fs::remove_file(&self.path).with_context(|| format!("cannot remove {path}"))?;
+            } else {
+                save(&self.path, &entries).with_context(|| {
+                    format!("cannot record in {path} what the hints are to put back")
+                })?;
+            }
+            self.entries = entries;
+        }
+        Ok(())
+    }
+}
+
+/// Fails also if it names files that are none of ours: root is to write there.
+fn parse(bytes: &[u8]) -> Result<Entries> {
+    let entries: Entries = serde_json::from_slice(bytes)?;
+    for path in entries.keys() {
+        let name = path.file_name().unwrap_or_default();
+        ensure!(name == LATENCY_FILE || name == EPP_FILE, "{} is no hint", path.display());
+    }
+    Ok(entries)
+}
+
+fn move_aside(path: &Path, why: &anyhow::Error) {
+    let bad = with_ending(path, ".bad");
+    match fs::rename(path, &bad) {
+        Ok(()) => warn!("{} makes no sense ({why}): it is now {}", path.display(), bad.display()),
+        Err(err) => warn!("{} makes no sense ({why}), and stays: {err}", path.display()),
+    }
+}
+
+fn with_ending(path: &Path, ending: &str) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(ending);
+    name.into()
+}
+
+/// Whole or not at all.
+fn save(path: &Path, entries: &Entries) -> Result<()> {
+    if let Some(dir) = path.parent() {
+        // As the control socket's, which is beside it.
+        DirBuilder::new().recursive(true).mode(0o700).create(dir)?;
+    }
+    let new = with_ending(path, ".new");
+    let saved = save_as(&new, entries).and_then(|()| Ok(fs::rename(&new, path)?));
+    if saved.is_err() {
+        // Nothing else is to be done about half a file.
+        let _ = fs::remove_file(&new);
+    }
+    saved
+}
+
+fn save_as(path: &Path, entries: &Entries) -> Result<()> {
+    let mut file = File::create(path)?;
+    file.write_all(&serde_json::to_vec(entries)?)?;
+    Ok(file.sync_all()?)
+}

@@ -1,0 +1,337 @@
+//! A loaded scheduler and what the user wants of it: requests, mode `auto`, and the
+//! table of workloads.
+
+mod observe;
+
+use std::net::SocketAddr;
+use std::time::{Duration, Instant};
+
+use anyhow::{Result, bail};
+use crossbeam::channel::{Receiver, after, never};
+use log::{info, warn};
+use observe::Leases;
+use scx_utils::autopower::PowerProfile;
+
+use crate::agent::hints::InForce;
+use crate::agent::load::LoadMeter;
+use crate::agent::wish::Wish;
+use crate::cli::Cli;
+use crate::control::protocol::{Reply, Request};
+use crate::control::status::{Reloads, Status, StatusClock, Told};
+use crate::machine::kernel;
+use crate::machine::topology::Ranks;
+use crate::scheduler::Scheduler;
+use crate::scheduler::counters::Counters;
+use crate::settings::auto::{self, Chooser, Evidence};
+use crate::settings::config;
+use crate::settings::hints::EppByMode;
+use crate::settings::policy::{Choice, Policy, PolicyArgs};
+use crate::settings::workloads::{self, Treatment};
+
+/// How soon a cgroup that begins is treated as the table says.
+const CGROUP_PERIOD: Duration = Duration::from_secs(1);
+
+/// The bound on idle latencies follows the active set that slowly: it is for who works for
+/// long, and writing it is not free.
+const HINT_PERIOD: Duration = Duration::from_secs(5);
+
+/// How a run of the scheduler ended.
+pub enum End {
+    /// The user wants the kernel's scheduler back.
+    Stopped,
+    /// CPUs came or went while we were loading: begin anew.
+    Restart,
+}
+
+/// A loaded scheduler and what is known about it.
+pub struct Session<'a> {
+    cli: &'a Cli,
+    scheduler: Scheduler<'a>,
+    ranks: Ranks,
+    policy: Policy,
+    clock: StatusClock,
+    wish: &'a mut Wish,
+    hints: &'a mut InForce,
+    chooser: Chooser,
+    load: LoadMeter,
+    /// Why `auto` chose the mode.
+    reason: Option<String>,
+    timer: Receiver<Instant>,
+    leases: Leases,
+    reloads: Reloads,
+    /// The desktop's power profile, as it was told last.
+    profile: PowerProfile,
+    /// How many cgroups there were when the table was last applied.
+    cgroups: usize,
+    /// How many of them the table names.
+    treated: usize,
+}
+
+impl<'a> Session<'a> {
+    pub fn new(
+        cli: &'a Cli,
+        scheduler: Scheduler<'a>,
+        ranks: Ranks,
+        policy: Policy,
+        clock: StatusClock,
+        wish: &'a mut Wish,
+        hints: &'a mut InForce,
+    ) -> Self {
+        let mut session = Session {
+            cli,
+            scheduler,
+            ranks,
+            policy,
+            clock,
+            wish,
+            hints,
+            chooser: Chooser::default(),
+            load: LoadMeter::default(),
+            reason: None,
+            timer: never(),
+            leases: Leases::default(),
+            reloads: Reloads::default(),
+            profile: PowerProfile::Unknown,
+            cgroups: 0,
+            treated: 0,
+        };
+        session.hint();
+        // The first choice needs no waiting.
+        if session.wish.choice == Choice::Auto {
+            session.choose();
+        }
+        session.set_timer();
+        session
+    }
+
+    /// Speaks when it is time to look around.
+    pub fn timer(&self) -> &Receiver<Instant> {
+        &self.timer
+    }
+
+    fn set_timer(&mut self) {
+        let looks = match (self.wish.table.is_empty(), self.wish.choice) {
+            (false, _) => Some(CGROUP_PERIOD),
+            (true, Choice::Auto) => Some(auto::PERIOD),
+            (true, Choice::Fixed(_)) => None,
+        };
+        let hints = self.wish.hints.idle_latency_us.map(|_| HINT_PERIOD);
+        let lease = self.leases.left(Instant::now());
+        self.timer = looks.into_iter().chain(hints).chain(lease).min().map_or_else(never, after);
+    }
+
+    /// What nobody tells us: what `auto` goes by, and new cgroups.
+    pub fn look_around(&mut self) {
+        if self.wish.hints.idle_latency_us.is_some() {
+            self.hint();
+        }
+        if let Err(err) = self.end_leases(Instant::now()) {
+            warn!("cannot stop watching: {err:#}");
+        }
+        if self.wish.choice == Choice::Auto && self.chooser.is_due() {
+            self.choose();
+        }
+        if !self.wish.table.is_empty()
+            && workloads::count_cgroups() != self.cgroups
+            && let Err(err) = self.classify()
+        {
+            warn!("new cgroups are not treated as the table says: {err:#}");
+        }
+        self.set_timer();
+    }
+
+    /// Has `auto` choose; what cannot be done is said and tried again.
+    fn choose(&mut self) {
+        let load_pct = match self.scheduler.snapshot(&self.ranks) {
+            Ok(now) => self.load.pct(&now),
+            Err(err) => return warn!("cannot tell the load: {err:#}"),
+        };
+        // What we have set ourselves is no evidence.
+        let profile = match self.profile {
+            PowerProfile::Unknown if self.wish.hints.epp == EppByMode::default() => None,
+            told => Some(told),
+        };
+        let evidence = Evidence::gather(load_pct, profile);
+        let (mode, reason) = self.chooser.choose(&evidence, &self.wish.rules);
+        if mode != self.policy.mode {
+            info!("auto: {reason}");
+            // --pack small is for packing alone: in another mode it waits.
+            let args = self.wish.args.for_mode(mode);
+            if let Err(err) = self.apply(self.policy.with(mode, &args)) {
+                warn!("auto cannot switch to mode {mode}: {err:#}");
+            }
+        }
+        self.reason = Some(reason);
+    }
+
+    /// Puts a policy in force; the time it took (us).
+    fn apply(&mut self, policy: Policy) -> Result<f64> {
+        let policy = policy.checked(&self.ranks)?;
+        let applied = self.scheduler.apply(policy, &self.ranks)?;
+        self.policy = policy;
+        self.wish.mode = policy.mode;
+        self.hint();
+        let took_us = applied.took.as_secs_f64() * 1e6;
+        info!(
+            "switched to mode {} in {took_us:.0} us; {} CPUs active",
+            policy.mode, applied.active
+        );
+        Ok(took_us)
+    }
+
+    /// Tells the idle and frequency drivers what goes with the mode and the active set.
+    fn hint(&mut self) {
+        if !self.hints.is_in_use() {
+            return;
+        }
+        let told = self.scheduler.snapshot(&self.ranks).and_then(|now| {
+            let ranked = self.ranks.cpus().iter().enumerate();
+            let active = ranked.filter(|&(rank, _)| now.is_active(rank));
+            let cpus: Vec<usize> = active.map(|(_, cpu)| cpu.cpu).collect();
+            self.hints.apply(self.policy.mode, &cpus)
+        });
+        if let Err(err) = told {
+            warn!("not all hints are in force: {err:#}");
+        }
+    }
+
+    /// What a client is told.
+    pub fn answer(&mut self, request: Request) -> Reply {
+        let reply = match request {
+            Request::SetPolicy { mode, policy } => self.set_policy(mode, &policy),
+            Request::Reload => self.reload(),
+            Request::Status => self.status().map(|status| Reply::Status(Box::new(status))),
+            Request::Top { tasks } => self.top(tasks),
+            Request::Why { pid, end } => self.why(pid, end),
+        };
+        reply.unwrap_or_else(|err| Reply::Error(format!("{err:#}")))
+    }
+
+    fn set_policy(&mut self, choice: Option<Choice>, args: &PolicyArgs) -> Result<Reply> {
+        let choice = choice.unwrap_or(self.wish.choice);
+        let mode = match choice {
+            Choice::Fixed(mode) => mode,
+            Choice::Auto => self.policy.mode,
+        };
+        let took_us = self.apply(self.policy.with(mode, args))?;
+        self.wish.args = args.or(&self.wish.args);
+        self.follow(choice);
+        Ok(self.told(took_us))
+    }
+
+    /// The configuration file anew, beneath the command line; what was asked of the
+    /// running scheduler since is forgotten. If anything is wrong nothing changes.
+    pub fn reload(&mut self) -> Result<Reply> {
+        let told = self.take_config();
+        self.reloads.note(told.is_ok());
+        told
+    }
+
+    fn take_config(&mut self) -> Result<Reply> {
+        self.wish.seen_config = config::text(self.cli.config.as_deref());
+        let wish = Wish::new(self.cli, &self.ranks)?;
+        let policy = wish.policy(&self.ranks)?;
+        let took_us = self.hints.set(wish.hints.clone()).and_then(|()| self.apply(policy));
+        if took_us.is_err() {
+            self.hints.set(self.wish.hints.clone())?;
+        }
+        let (took_us, choice) = (took_us?, wish.choice);
+        *self.wish = wish;
+        self.classify()?;
+        self.follow(choice);
+        Ok(self.told(took_us))
+    }
+
+    /// Whether the configuration file says what it said when it was read last.
+    pub fn has_seen_config(&self) -> bool {
+        self.wish.seen_config == config::text(self.cli.config.as_deref())
+    }
+
+    /// Where OpenMetrics are wanted.
+    pub fn metrics(&self) -> Option<SocketAddr> {
+        self.wish.metrics
+    }
+
+    /// The desktop's power profile has changed.
+    pub fn note_profile(&mut self, profile: PowerProfile) {
+        let news = std::mem::replace(&mut self.profile, profile) != profile;
+        if news && self.wish.choice == Choice::Auto {
+            self.choose();
+        }
+    }
+
+    /// The state in a few words.
+    pub fn summary(&self) -> String {
+        let mode = self.policy.mode;
+        match &self.reason {
+            Some(reason) => format!("mode {mode} (auto: {reason})"),
+            None => format!("mode {mode}"),
+        }
+    }
+
+    /// From now on the mode is chosen so.
+    fn follow(&mut self, choice: Choice) {
+        self.wish.choice = choice;
+        self.reason = None;
+        if choice == Choice::Auto {
+            self.chooser = Chooser::default();
+            self.choose();
+        }
+        self.set_timer();
+    }
+
+    fn told(&self, took_us: f64) -> Reply {
+        Reply::Mode { mode: self.policy.mode.to_string(), reason: self.reason.clone(), took_us }
+    }
+
+    /// Treats the cgroups that are there as the table says.
+    pub fn classify(&mut self) -> Result<()> {
+        let before = self.treated;
+        self.treated = 0;
+        self.cgroups = workloads::count_cgroups();
+        if self.wish.table.is_empty() && before == 0 {
+            return Ok(());
+        }
+        for cgroup in workloads::cgroups() {
+            let treatment = self.wish.table.treatment(&cgroup.path);
+            self.treated += usize::from(treatment != Treatment::None);
+            self.scheduler.classify(cgroup.id, treatment)?;
+        }
+        if self.treated != before {
+            info!("{} cgroups are treated as the table of workloads says", self.treated);
+        }
+        self.scheduler.look_up_anew()
+    }
+
+    /// The status now.
+    pub fn status(&mut self) -> Result<Status> {
+        let now = self.scheduler.snapshot(&self.ranks)?;
+        let told = Told {
+            auto: self.wish.choice == Choice::Auto,
+            reason: self.reason.clone(),
+            workloads: self.treated,
+            reloads: self.reloads,
+            enable_seq: kernel::enable_seq(),
+        };
+        Ok(self.clock.status(now, &self.ranks, self.policy, told))
+    }
+
+    pub fn counters(&self) -> Result<Counters> {
+        Ok(Counters::of(&self.scheduler.snapshot(&self.ranks)?))
+    }
+
+    /// Detaches. Fails if the kernel had ended the scheduler.
+    pub fn end(self) -> Result<End> {
+        match self.scheduler.stop() {
+            None => {
+                info!("detached: the kernel's own scheduler is back");
+                Ok(End::Stopped)
+            }
+            Some(exit) if exit.restart => Ok(End::Restart),
+            Some(exit) => {
+                exit.report.lines().for_each(|line| info!("{line}"));
+                bail!("the kernel ended the scheduler and is back on its own: {}", exit.reason)
+            }
+        }
+    }
+}

@@ -1,0 +1,57 @@
+//! What happened since the scheduler was loaded, over scx_stats.
+
+use std::time::Duration;
+
+use anyhow::Result;
+use scx_stats::prelude::*;
+
+use crate::bpf_intf as intf;
+use crate::scheduler::counters::Counters;
+
+/// The scx_stats server's description of what it serves.
+pub fn server_data() -> StatsServerData<(), Counters> {
+    let open: Box<dyn StatsOpener<(), Counters>> = Box::new(|(request, response)| {
+        request.send(())?;
+        let mut last = response.recv()?;
+        let read: Box<dyn StatsReader<(), Counters>> =
+            Box::new(move |_args, (request, response)| {
+                request.send(())?;
+                let now = response.recv()?;
+                let delta = now.since(&last);
+                last = now;
+                delta.to_json()
+            });
+        Ok(read)
+    });
+    StatsServerData::new().add_meta(Counters::meta()).add_ops("top", StatsOps { open, close: None })
+}
+
+/// `--help-stats`.
+pub fn describe() -> Result<()> {
+    server_data().describe_meta(&mut std::io::stdout(), None)
+}
+
+/// `--monitor` and `--stats`: print what happened in each interval, until the
+/// process ends.
+pub fn monitor(interval: Option<Duration>) -> Result<()> {
+    let Some(interval) = interval else { return Ok(()) };
+    scx_utils::monitor_stats::<Counters>(&[], interval, || false, |counters| print(&counters))
+}
+
+fn print(counters: &Counters) -> Result<()> {
+    println!(
+        "active {:>3}  demand {:>6.1}%  idle {:<6} sync {:<6} queued {:<6} spill {:<4} \
+         preempt {:<4} steal {:<4} grow {:<3} shrink {:<3}",
+        counters.active_cpus,
+        counters.demand as f64 / intf::pp_limits_PP_CAPACITY_MAX as f64 * 100.0,
+        counters.wake_idle,
+        counters.wake_sync,
+        counters.queued,
+        counters.spill,
+        counters.preempt,
+        counters.steal,
+        counters.grow,
+        counters.shrink
+    );
+    Ok(())
+}

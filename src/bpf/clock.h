@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Virtual time: in which order those go who compete for the same CPUs. Pure, as policy.h.
+ *
+ * Those who wait in one queue compete with each other and with nobody else, so every queue
+ * has a clock V of its own. It is that of start-time fair queueing: the virtual time of
+ * what was last taken from the queue,
+ *
+ *	V = max(V, vtime of the task that begins to run, or goes on although others wait)
+ *
+ * Tasks are taken in order of deadline = vtime + request / weight, and a task that has run
+ * for dt is at vtime + dt / weight. So V passes at service over weight of those who
+ * compete, without that anybody has to sum their weights, and a task that nobody competes
+ * with moves nobody but itself. lag = V - vtime is what a task is owed. It is bounded on
+ * both sides by what the task may use at a time, over its weight:
+ *
+ *	-(slice + tick) / weight <= lag <= slice / weight
+ *
+ * A turn that others wait for is no longer than the first, so the bounds take no share
+ * from anybody who competes; they forgive what was used or not used while nobody did.
+ * Lag is kept as a task moves to another queue.
+ *
+ * A CPU that serves two queues, its own and that of its LLC, compares the first task of
+ * each: pp_rival_gap(). All times are u64 that wrap around, and are compared by the sign of
+ * their difference.
+ */
+#ifndef PP_CLOCK_H
+#define PP_CLOCK_H
+
+#include "intf.h"
+
+#define PP_NS_PER_US 1000ULL
+#define PP_NS_PER_MS (1000 * PP_NS_PER_US)
+
+/* The slice of a task nobody waits behind: long enough to cost nothing. */
+#define PP_SLICE_ALONE_NS (20 * PP_NS_PER_MS)
+/* The same while others wait, at most: slices end at ticks (pp_slice_of_ticks()). */
+#define PP_SLICE_SHARED_NS (3 * PP_NS_PER_MS)
+/* Tasks that ask for less than this are served as they come: shorter ones first
+ * would cut short the batches in which messages pass (hackbench). */
+#define PP_REQUEST_MIN_NS (1 * PP_NS_PER_MS)
+/* A task that has waited this long goes next, whatever the weights: the lightest of two
+ * whose weights are 1 to 100 waits so long by right, at HZ=250 (100 turns of 4 ms), and
+ * a waiting task must have run within a second, of which this leaves a tick and two turns. */
+#define PP_WAIT_MAX_NS (850 * PP_NS_PER_MS)
+
+/* Time used, as seen by a task of @weight: nice 0 sees the clock's. To the nearest ns, or
+ * the heaviest would use what is lost in each division for nothing. */
+static inline u64 pp_vtime_delta(u64 ran_ns, u32 weight)
+{
+	return weight == PP_WEIGHT_DEFAULT ? ran_ns
+					   : (ran_ns * PP_WEIGHT_DEFAULT + weight / 2) / weight;
+}
+
+/* When a task that has used @vtime should be done: EEVDF's virtual deadline,
+ * with the expected run as the request. Hogs ask for a slice at a time. */
+static inline u64 pp_deadline(u64 vtime, u64 run_ns, u32 weight)
+{
+	u64 request = run_ns < PP_REQUEST_MIN_NS    ? PP_REQUEST_MIN_NS
+		      : run_ns < PP_SLICE_SHARED_NS ? run_ns
+						    : PP_SLICE_SHARED_NS;
+
+	return vtime + pp_vtime_delta(request, weight);
+}
+
+/* The later of two virtual times. */
+static inline u64 pp_vtime_max(u64 a, u64 b)
+{
+	return (s64)(a - b) < 0 ? b : a;
+}
+
+/* The clock of a queue as one of its tasks, at @vtime, begins to run or goes on. */
+static inline u64 pp_clock_pass(u64 clock, u64 vtime)
+{
+	return pp_vtime_max(clock, vtime);
+}
+
+/* The earliest that a task may be: it is owed a slice at most. Asked as it joins a queue,
+ * and at its ticks: one that has run alone is owed nothing by those who had other CPUs. */
+static inline u64 pp_vtime_owed(u64 vtime, u64 clock, u32 weight)
+{
+	return pp_vtime_max(vtime, clock - pp_vtime_delta(PP_SLICE_SHARED_NS, weight));
+}
+
+/* The virtual time of a task as it joins a queue: within the lag. */
+static inline u64 pp_vtime_join(u64 vtime, u64 clock, u32 weight, u64 tick_ns)
+{
+	u64 most = clock + pp_vtime_delta(PP_SLICE_SHARED_NS + tick_ns, weight);
+
+	return (s64)(vtime - most) > 0 ? most : pp_vtime_owed(vtime, clock, weight);
+}
+
+/* The same lag by another clock. */
+static inline u64 pp_vtime_move(u64 vtime, u64 from_clock, u64 to_clock)
+{
+	return vtime + (to_clock - from_clock);
+}
+
+/* Of those that compete for a CPU one that goes by the clock of the CPU's own queue, or
+ * by that of its LLC's. */
+struct pp_rival {
+	u64 deadline;
+	u64 clock;
+	u32 weight;
+	u32 own;
+};
+
+/* Where a rival is, at the earliest: it may be owed by those of its own queue. */
+static inline u64 pp_rival_front(const struct pp_rival *rival)
+{
+	return pp_vtime_max(rival->clock, rival->deadline);
+}
+
+/*
+ * A CPU's own queue and the shared one have clocks that pass at the same rate as long as
+ * both are served by that CPU in order of deadline, so that they are @apart by a constant.
+ * It changes when one of them is not served, as nobody waits in it, or the shared one is
+ * served by others: the queue that is behind is owed a slice at most, as a task is.
+ */
+static inline u64 pp_rivals_apart(const struct pp_rival *own, const struct pp_rival *shared,
+				  u64 apart)
+{
+	s64 own_lag = shared->clock + apart - pp_rival_front(own);
+	s64 shared_lag = own->clock - apart - pp_rival_front(shared);
+	s64 own_max = pp_vtime_delta(PP_SLICE_SHARED_NS, own->weight);
+	s64 shared_max = pp_vtime_delta(PP_SLICE_SHARED_NS, shared->weight);
+
+	if (own_lag > own_max)
+		apart -= own_lag - own_max;
+	else if (shared_lag > shared_max)
+		apart += shared_lag - shared_max;
+	return apart;
+}
+
+/* How much later @a is due than @b. @apart is by how much the CPU's own clock is ahead of
+ * the shared one. */
+static inline s64 pp_rival_gap(const struct pp_rival *a, const struct pp_rival *b, u64 *apart)
+{
+	if (a->own == b->own)
+		return a->deadline - b->deadline;
+	*apart = a->own ? pp_rivals_apart(a, b, *apart) : pp_rivals_apart(b, a, *apart);
+	return a->deadline - b->deadline + (a->own ? -*apart : *apart);
+}
+
+/* Whether a task that waits since @since_ns goes before all that are due earlier. */
+static inline int pp_is_starving(u64 since_ns, u64 now)
+{
+	return (s64)(now - since_ns) >= (s64)PP_WAIT_MAX_NS;
+}
+
+#endif /* PP_CLOCK_H */

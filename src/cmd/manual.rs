@@ -1,0 +1,86 @@
+//! The manual pages, the example of the configuration and the packaging are written by hand:
+//! these tests see that they name all there is.
+
+use clap::{Arg, Command, CommandFactory};
+
+use crate::cli::Cli;
+use crate::settings::config::{Config, parse_toml};
+
+const PROGRAM: &str = include_str!("../../packaging/scx_powerpack.8");
+const CONFIG: &str = include_str!("../../packaging/scx_powerpack-config.5");
+const EXAMPLE: &str = include_str!("../../packaging/config.toml");
+const MESON: &str = include_str!("../../meson.build");
+const CHANGELOG: &str = include_str!("../../packaging/debian/changelog");
+
+/// A page as it reads, roughly: without its requests for fonts, with plain dashes.
+fn text(page: &str) -> String {
+    let fonts = [".BI ", ".BR ", ".IR ", ".RB ", ".RI ", ".B ", ".I "];
+    page.lines()
+        .map(|line| fonts.iter().find_map(|font| line.strip_prefix(font)).unwrap_or(line))
+        .map(|line| line.replace("\\fB", "").replace("\\fR", "").replace('\\', "") + "\n")
+        .collect()
+}
+
+/// Whether `word` is there, and not as a part of another one.
+fn names(text: &str, word: &str) -> bool {
+    let part = |c: char| c.is_alphanumeric() || c == '-' || c == '_';
+    text.match_indices(word).any(|(at, _)| {
+        let (before, after) = (&text[..at], &text[at + word.len()..]);
+        !before.ends_with(part) && !after.starts_with(part)
+    })
+}
+
+/// What of `command` and below it a page does not name.
+fn missing(page: &str, path: &str, command: &Command) -> Vec<String> {
+    let flags = command.get_arguments().filter(|arg| !arg.is_hide_set()).filter_map(Arg::get_long);
+    let flags = flags.map(|long| format!("--{long}"));
+    let mut wanted: Vec<String> = flags.chain([path.to_owned()]).collect();
+    wanted.retain(|word| !names(page, word));
+    for sub in command.get_subcommands().filter(|sub| !sub.is_hide_set()) {
+        wanted.extend(missing(page, &format!("{path} {}", sub.get_name()), sub));
+    }
+    wanted
+}
+
+#[test]
+fn the_manual_names_each_flag_and_subcommand() {
+    let page = text(PROGRAM);
+    assert_eq!(missing(&page, "scx_powerpack", &Cli::command()), Vec::<String>::new());
+    let unknown = Command::new("x").arg(Arg::new("no-such").long("no-such"));
+    assert_eq!(missing(&page, "scx_powerpack", &unknown), ["--no-such"]);
+}
+
+/// The keys of `[table]`, or of the top: serde lists them to who gives a wrong one.
+fn keys(table: &str) -> Vec<String> {
+    let message = parse_toml::<Config>(&format!("{table}\nno_such_key = 1\n")).unwrap_err();
+    let message = message.to_string();
+    // Names are in backquotes; the first is the wrong one.
+    message.split('`').skip(1).step_by(2).skip(1).map(str::to_owned).collect()
+}
+
+#[test]
+fn the_manual_and_the_example_have_each_key_of_the_configuration() {
+    let page = text(CONFIG);
+    let mut all = keys("");
+    for table in all.clone().iter().filter(|key| !["mode", "metrics"].contains(&key.as_str())) {
+        let table = format!("[{table}]");
+        assert!(page.contains(&table) && EXAMPLE.contains(&table), "{table}");
+        all.extend(keys(&table));
+    }
+    assert!(all.len() >= 10, "{all:?}");
+    for key in &all {
+        assert!(names(&page, key), "{key} is not in scx_powerpack-config.5");
+        assert!(names(EXAMPLE, key), "{key} is not in config.toml");
+    }
+}
+
+#[test]
+fn all_say_the_same_version() {
+    let version = env!("CARGO_PKG_VERSION");
+    for (page, file) in [(PROGRAM, "scx_powerpack.8"), (CONFIG, "scx_powerpack-config.5")] {
+        let title = page.lines().find(|line| line.starts_with(".TH ")).unwrap();
+        assert!(title.contains(&format!("\"scx_powerpack {version}\"")), "{file}: {title}");
+    }
+    assert!(MESON.contains(&format!("version: '{version}'")), "meson.build");
+    assert!(CHANGELOG.starts_with(&format!("scx-powerpack ({version})")), "debian/changelog");
+}

@@ -1,0 +1,9 @@
+//! What a user types, but for the agent itself, the benchmark and the simulator.
+
+pub mod completions;
+pub mod config;
+#[cfg(test)]
+mod manual;
+pub mod report;
+pub mod top;
+pub mod why;

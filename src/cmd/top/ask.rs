@@ -1,0 +1,115 @@
+//! The thread that asks the scheduler and looks at the machine, so that keys are heard
+//! while it waits.
+
+use std::fs;
+use std::path::Path;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, bail};
+use crossbeam::channel::{Receiver, Sender, unbounded};
+
+use super::cpu_states::CpuStates;
+use super::model::{Machine, Sample, Task};
+use crate::control::protocol::{Reply, Request, ask};
+use crate::machine::sensors::Sources;
+use crate::scheduler::placement::TaskStatus;
+
+/// So many of the busiest tasks are asked for.
+const TASKS: usize = 100;
+/// What the machine tells over less than this says nothing.
+const INTERVAL_MIN: Duration = Duration::from_millis(200);
+
+/// What the thread is to do.
+pub enum Errand {
+    Look,
+    Set(Request),
+}
+
+/// What it brings back.
+pub enum News {
+    Looked(Box<Result<Sample, String>>),
+    Set(Result<String, String>),
+}
+
+/// Starts it. Errands are done in their order; it ends with their sender.
+pub fn start() -> Result<(Sender<Errand>, Receiver<News>)> {
+    let (errands, todo) = unbounded();
+    let (tell, news) = unbounded();
+    let body = move || {
+        let mut watch = Watch::begin();
+        for errand in todo {
+            let _ = tell.send(match errand {
+                Errand::Look => News::Looked(Box::new(look(&mut watch).map_err(told))),
+                Errand::Set(request) => News::Set(set(&request).map_err(told)),
+            });
+        }
+    };
+    thread::Builder::new().name("ask".into()).spawn(body).context("cannot start a thread")?;
+    Ok((errands, news))
+}
+
+fn told(err: anyhow::Error) -> String {
+    format!("{err:#}")
+}
+
+fn look(watch: &mut Watch) -> Result<Sample> {
+    match ask(&Request::Top { tasks: TASKS })? {
+        Reply::Top { status, tasks } => Ok(Sample {
+            status: *status,
+            tasks: tasks.iter().map(named).collect(),
+            machine: watch.look(),
+        }),
+        other => bail!("unexpected reply {other:?}"),
+    }
+}
+
+fn set(request: &Request) -> Result<String> {
+    match ask(request)? {
+        Reply::Mode { mode, took_us, .. } => {
+            Ok(format!("mode {mode}, in force after {took_us:.0} us"))
+        }
+        other => bail!("unexpected reply {other:?}"),
+    }
+}
+
+/// A task may call itself anything: what would move the cursor is not shown.
+fn named(task: &TaskStatus) -> Task {
+    let name = fs::read(format!("/proc/{}/comm", task.pid)).unwrap_or_else(|_| b"?".into());
+    let name = String::from_utf8_lossy(&name);
+    let name = name.trim_end_matches('\n').replace(char::is_control, "?");
+    Task { pid: task.pid, tgid: task.tgid, cpu: task.cpu, util: task.util, name }
+}
+
+/// What the machine tells from look to look.
+struct Watch {
+    sources: Sources,
+    cpus: CpuStates,
+    begin: Instant,
+    since: Instant,
+    last: Machine,
+}
+
+impl Watch {
+    fn begin() -> Self {
+        let (root, now) = (Path::new("/"), Instant::now());
+        let (sources, cpus) = (Sources::of_power(root), CpuStates::begin(root));
+        Watch { sources, cpus, begin: now, since: now, last: Machine::default() }
+    }
+
+    /// Over the time since the last look that was long enough.
+    fn look(&mut self) -> Machine {
+        let interval = self.since.elapsed();
+        if interval >= INTERVAL_MIN {
+            self.sources.look();
+            let seconds = interval.as_secs_f64();
+            self.last = Machine {
+                power_w: self.sources.power_w(seconds),
+                cpus: self.cpus.look(self.begin.elapsed().as_secs_f64()),
+            };
+            self.sources.begin_anew();
+            self.since = Instant::now();
+        }
+        self.last.clone()
+    }
+}

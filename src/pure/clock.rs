@@ -1,0 +1,168 @@
+//! Virtual time: `src/bpf/clock.h`.
+
+use std::collections::BTreeMap;
+
+use proptest::prelude::*;
+
+use super::{
+    MS, Rival, native_clock_pass, native_deadline, native_is_starving, native_rival_gap,
+    native_vtime_delta, native_vtime_join, native_vtime_move,
+};
+
+const SLICE_NS: u64 = 3 * MS;
+const TICK_NS: u64 = 4 * MS;
+
+fn lag(clock: u64, vtime: u64) -> i64 {
+    clock.wrapping_sub(vtime).cast_signed()
+}
+
+/// Those who compete in one queue of one CPU, each turn a tick long: what each has used
+/// after `turns`, and the longest wait of each, in turns.
+fn share(weights: &[u32], turns: u64, start: u64) -> (Vec<u64>, Vec<u64>) {
+    let mut vtimes = vec![start; weights.len()];
+    let (mut used, mut since) = (vec![0; weights.len()], vec![0; weights.len()]);
+    let (mut longest, mut clock) = (vec![0; weights.len()], start);
+    for turn in 0..turns {
+        let due = |&task: &usize| {
+            let deadline = native_deadline(vtimes[task], SLICE_NS, weights[task]);
+            deadline.wrapping_sub(start)
+        };
+        let next = (0..weights.len()).min_by_key(due).unwrap();
+        let before = clock;
+        clock = native_clock_pass(clock, vtimes[next]);
+        let step = native_vtime_delta(SLICE_NS + TICK_NS, weights[next]);
+        assert!(lag(clock, before) <= step.cast_signed(), "the clock has jumped");
+        vtimes[next] = vtimes[next].wrapping_add(native_vtime_delta(TICK_NS, weights[next]));
+        vtimes[next] = native_vtime_join(vtimes[next], clock, weights[next], TICK_NS);
+        used[next] += 1;
+        longest[next] = longest[next].max(turn - since[next]);
+        since[next] = turn + 1;
+    }
+    (used, longest)
+}
+
+#[test]
+fn a_sleeper_is_owed_a_slice_of_its_own() {
+    let (clock, long_ago) = (1000 * MS, 0);
+    assert_eq!(native_vtime_join(long_ago, clock, 100, TICK_NS), clock - 3 * MS);
+    assert_eq!(native_vtime_join(long_ago, clock, 1000, TICK_NS), clock - 3 * MS / 10);
+    assert_eq!(native_vtime_join(clock - MS, clock, 100, TICK_NS), clock - MS, "less is kept");
+}
+
+#[test]
+fn who_was_alone_owes_a_turn_at_most() {
+    let clock = 1000 * MS;
+    assert_eq!(native_vtime_join(clock + 900 * MS, clock, 100, TICK_NS), clock + 7 * MS);
+    assert_eq!(native_vtime_join(clock + 900 * MS, clock, 1, TICK_NS), clock + 700 * MS);
+    assert_eq!(native_vtime_join(clock + 5 * MS, clock, 100, TICK_NS), clock + 5 * MS);
+}
+
+#[test]
+fn lag_is_kept_from_queue_to_queue() {
+    let moved = native_vtime_move(7 * MS, 10 * MS, 500 * MS);
+    assert_eq!(moved, 497 * MS);
+    assert_eq!(native_vtime_move(moved, 500 * MS, 10 * MS), 7 * MS);
+}
+
+#[test]
+fn the_clock_never_goes_back() {
+    assert_eq!(native_clock_pass(5, 9), 9);
+    assert_eq!(native_clock_pass(9, 5), 9);
+    assert_eq!(native_clock_pass(u64::MAX - 1, 3), 3, "it wraps around");
+}
+
+#[test]
+fn time_is_scaled_to_the_nearest_ns() {
+    assert_eq!(native_vtime_delta(4 * MS, 100), 4 * MS);
+    assert_eq!(native_vtime_delta(4 * MS, 1), 400 * MS);
+    let steps: BTreeMap<u64, u64> =
+        (50..150).map(|ran| (ran, native_vtime_delta(ran, 10_000))).collect();
+    assert!(steps.values().all(|&step| step == 1), "else a heavy task runs for nothing: {steps:?}");
+}
+
+fn rival(own: bool, clock: u64, deadline: u64) -> Rival {
+    Rival { deadline, clock, weight: 100, own: own.into() }
+}
+
+#[test]
+fn a_queue_that_was_empty_is_owed_a_slice_and_not_the_time() {
+    let mut apart = 0;
+    // The shared clock has gone on for a second.
+    let (own, shared) = (rival(true, 0, MS), rival(false, 1000 * MS, 1003 * MS));
+    let gap = native_rival_gap(&own, &shared, &mut apart);
+    assert_eq!(gap, -6 * MS.cast_signed(), "a slice, and its own is shorter by one");
+    // And so has the other one.
+    let own = rival(true, 2000 * MS, 2003 * MS);
+    assert_eq!(native_rival_gap(&own, &shared, &mut apart), 6 * MS.cast_signed());
+}
+
+#[test]
+fn who_starves_goes_first() {
+    assert_eq!(native_is_starving(0, 849 * MS), 0);
+    assert_eq!(native_is_starving(u64::MAX - MS, 850 * MS), 1);
+    assert_eq!(native_is_starving(5, 3), 0, "another CPU's clock is ahead");
+}
+
+proptest! {
+    #[test]
+    fn an_earlier_or_heavier_task_is_due_no_later(
+        vtime in 0..1u64 << 60, run in 0..100 * MS, weight in 1..=10_000u32,
+    ) {
+        let due = native_deadline(vtime, run, weight);
+        prop_assert!(due > vtime);
+        prop_assert!(native_deadline(vtime + 1, run, weight) > due);
+        prop_assert!(weight == 10_000 || native_deadline(vtime, run, weight + 1) <= due);
+    }
+
+    #[test]
+    fn lag_is_bounded_on_both_sides(
+        vtime: u64, clock: u64, weight in 1..=10_000u32, tick in MS..10 * MS,
+    ) {
+        // What is further apart has wrapped around.
+        let vtime = clock.wrapping_add((vtime >> 2).wrapping_sub(1 << 61));
+        let joined = native_vtime_join(vtime, clock, weight, tick);
+        let owed = native_vtime_delta(SLICE_NS, weight).cast_signed();
+        let owes = native_vtime_delta(SLICE_NS + tick, weight).cast_signed();
+        let lag = lag(clock, joined);
+        prop_assert!((-owes..=owed).contains(&lag), "{}", lag);
+        prop_assert!(joined == vtime || lag == owed || lag == -owes);
+    }
+
+    #[test]
+    fn who_compete_share_by_their_weights(
+        weights in prop::collection::vec(1..=100u32, 2..6), start: u64,
+    ) {
+        let turns = 20_000;
+        let (used, longest) = share(&weights, turns, start);
+        let sum: u32 = weights.iter().sum();
+        for (task, &weight) in weights.iter().enumerate() {
+            let fair = turns as f64 * f64::from(weight) / f64::from(sum);
+            prop_assert!((used[task] as f64 - fair).abs() <= 0.05 * fair + 2.0, "{:?}", used);
+            let wait = f64::from(sum) / f64::from(weight) + weights.len() as f64;
+            prop_assert!(longest[task] as f64 <= 2.0 * wait, "{:?}", longest);
+        }
+    }
+
+    #[test]
+    fn two_queues_of_a_cpu_are_compared_alike_from_both_sides(
+        clocks in prop::array::uniform2(any::<u64>()),
+        waits in prop::array::uniform2(0..700 * MS),
+        weights in prop::array::uniform2(1..=10_000u32),
+        apart: u64,
+    ) {
+        let of = |own: usize| Rival {
+            deadline: clocks[own].wrapping_add(waits[own]),
+            clock: clocks[own],
+            weight: weights[own],
+            own: own as u32,
+        };
+        let (mut first, mut second) = (apart, apart);
+        let gap = native_rival_gap(&of(1), &of(0), &mut first);
+        prop_assert_eq!(-gap, native_rival_gap(&of(0), &of(1), &mut second));
+        prop_assert_eq!(first, second);
+        // And again: neither is owed more than before.
+        let mut again = first;
+        prop_assert_eq!(native_rival_gap(&of(1), &of(0), &mut again), gap);
+        prop_assert_eq!(again, first);
+    }
+}

@@ -1,0 +1,103 @@
+//! Tests of what decides whether a task waits for the active CPUs.
+
+use super::*;
+
+/// `struct pp_wait`.
+#[repr(C)]
+#[derive(Clone, Copy, Default)]
+struct Wait {
+    wait_ns: u64,
+    others_ns: u64,
+    run_left_ns: u64,
+    running_left_ns: u64,
+    room: i64,
+    promised: u32,
+}
+
+/// `struct pp_queued`.
+#[repr(C)]
+struct Queued {
+    queued_ns: *const i64,
+    nr: u32,
+    waiting_ns: u64,
+}
+
+unsafe extern "C" {
+    safe fn native_expected_wait(queued: &[i64; 4], class: u32, left: u64, servers: u32) -> u64;
+    fn native_longest_wait(queue: &Queued, running_left: u64, run_left: u64, servers: u32) -> u64;
+    safe fn native_should_wait(policy: &pp_policy, task: &Wait) -> i32;
+    safe fn native_missing(util_est: u32, util: u32) -> u32;
+    safe fn native_promise_left(promised: i64, dt: u64) -> i64;
+}
+
+fn waits(wait: Wait) -> bool {
+    native_should_wait(&packing(4), &wait) == 1
+}
+
+#[test]
+fn a_longer_run_does_not_delay_a_shorter_one() {
+    let queued = [MS as i64, 0, 0, 9 * MS as i64];
+    assert_eq!(native_expected_wait(&queued, native_run_class(100_000), MS, 1), 2 * MS);
+    assert_eq!(native_expected_wait(&queued, native_run_class(5 * MS), MS, 1), 11 * MS);
+    assert_eq!(native_expected_wait(&queued, 3, 0, 2), 5 * MS);
+    assert_eq!(native_expected_wait(&[-5, 0, 0, 0], 3, 0, 1), 0, "a count gone wrong is no wait");
+}
+
+#[test]
+fn a_task_that_was_promised_more_than_there_is_does_not_wait() {
+    let wait = Wait { wait_ns: MS, promised: 1, room: -1, ..Wait::default() };
+    assert!(!waits(wait));
+    assert!(waits(Wait { room: 0, ..wait }));
+    assert!(waits(Wait { promised: 0, ..wait }), "what it uses is in the demand already");
+}
+
+#[test]
+fn nobody_waits_for_longer_than_the_budget() {
+    let wait = Wait { wait_ns: 5 * MS, others_ns: 5 * MS, ..Wait::default() };
+    assert!(waits(wait));
+    assert!(!waits(Wait { wait_ns: 5 * MS + 1, ..wait }));
+    assert!(!waits(Wait { others_ns: 5 * MS + 1, ..wait }), "those who wait already");
+}
+
+/// The longest wait when a task of `run` joins `nr` others.
+fn longest(queued: [u64; 4], nr: u32, waiting_ns: u64, left: u64, run: u64, servers: u32) -> u64 {
+    let queued = queued.map(|ns| ns as i64);
+    let queue = Queued { queued_ns: queued.as_ptr(), nr, waiting_ns };
+    // SAFETY: the array outlives the call.
+    unsafe { native_longest_wait(&queue, left, run, servers) }
+}
+
+#[test]
+fn the_last_one_waits_for_all_but_itself() {
+    // 0.2 ms joins two of 2 ms: the last one waits for the first, and for it.
+    let two = [0, 0, 4 * MS, 0];
+    assert_eq!(longest(two, 2, MS, MS / 2, MS / 5, 1), MS + MS / 2 + MS / 5 + 1 + 2 * MS);
+    assert_eq!(longest(two, 2, 0, 0, MS / 5, 2), (MS / 5 + 1 + 2 * MS) / 2);
+    // Three of 2 ms, the first of which runs: what the third waits.
+    assert_eq!(longest([0, 0, 2 * MS, 0], 1, 0, 2 * MS, 2 * MS, 1), 4 * MS + 1);
+    // A hog that joins short ones is behind them.
+    assert_eq!(longest([0, MS, 0, 0], 2, 0, 0, 50 * MS, 1), MS);
+}
+
+#[test]
+fn what_is_promised_decays_as_it_is_made_up_for() {
+    let (est, mut util) = (512, 0);
+    assert_eq!(native_missing(est, est - 10), 0, "an average goes up and down");
+    let promised = i64::from(native_missing(est, util));
+    assert_eq!(promised, 512);
+    // Half of each ms is used, as it was before.
+    for ms in 1..=64_u64 {
+        util = native_util_run(util, MS / 2, 1024);
+        util = native_util_decay(util, MS / 2);
+        let together = native_promise_left(promised, ms * MS) + i64::from(util >> 20);
+        assert!((together - 512).abs() < 12, "{together} after {ms} ms");
+    }
+}
+
+#[test]
+fn a_long_run_does_not_wait_for_another() {
+    let wait = Wait { wait_ns: 4 * MS, run_left_ns: 50 * MS, ..Wait::default() };
+    assert!(waits(wait) && waits(Wait { running_left_ns: 4 * MS, ..wait }));
+    assert!(!waits(Wait { running_left_ns: 50 * MS, ..wait }));
+    assert!(waits(Wait { run_left_ns: MS, running_left_ns: 50 * MS, ..wait }));
+}

@@ -1,0 +1,55 @@
+//! Why the kernel ended the scheduler, as `ops.exit` has written it down.
+
+use std::ffi::{CStr, c_char};
+
+use super::bpf_skel::types::user_exit_info;
+
+/// Why the kernel ended the scheduler.
+#[derive(Debug)]
+pub struct KernelExit {
+    pub reason: String,
+    /// The kernel asks for a clean restart (CPU hotplug while loading).
+    pub restart: bool,
+    /// What each CPU and task was at when it ended by an error; else empty.
+    pub report: String,
+}
+
+/// enum scx_exit_kind: from here on the kinds are errors.
+const FIRST_ERROR_KIND: i32 = scx_utils::ScxExitKind::Error as i32;
+
+impl KernelExit {
+    /// None: the kernel has not ended the scheduler.
+    pub fn read(uei: &user_exit_info) -> Option<KernelExit> {
+        // SAFETY: written by the kernel once, `kind` last.
+        let kind = unsafe { std::ptr::read_volatile(&raw const uei.kind) };
+        // Detaching by ourselves is SCX_EXIT_UNREG; below it nothing happened.
+        if kind <= scx_utils::ScxExitKind::Unreg as i32 {
+            return None;
+        }
+        let reason = match (text(&uei.reason), text(&uei.msg)) {
+            (reason, msg) if msg.is_empty() => reason,
+            (reason, msg) => format!("{reason} ({msg})"),
+        };
+        let is_error = kind >= FIRST_ERROR_KIND;
+        let restart = uei.exit_code as u64 & *scx_utils::SCX_ECODE_ACT_RESTART != 0;
+        let report = if is_error { report() } else { String::new() };
+        Some(KernelExit { reason, restart: restart && !is_error, report })
+    }
+}
+
+/// What ops.dump and its like have printed, with what the kernel knows.
+fn report() -> String {
+    let memory = scx_utils::UEI_DUMP_PTR_MUTEX.lock().map_or(std::ptr::null(), |it| it.ptr);
+    if memory.is_null() {
+        return String::new();
+    }
+    // SAFETY: the map's memory, which uei_set_size!() has noted as the object was opened and
+    // which lives as long as that; ops.exit has ended the text with a zero.
+    unsafe { CStr::from_ptr(memory) }.to_string_lossy().into_owned()
+}
+
+/// A C string in a fixed array, on one line.
+fn text(chars: &[c_char]) -> String {
+    let bytes: Vec<u8> = chars.iter().take_while(|&&c| c != 0).map(|&c| c as u8).collect();
+    String::from_utf8_lossy(&bytes).trim().replace('\n', " ")
+}

@@ -1,0 +1,81 @@
+//! Tasks, and where they were put, as BPF reports them.
+
+use serde::{Deserialize, Serialize};
+
+use crate::bpf_intf as intf;
+
+/// A task that has run lately.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TaskStatus {
+    /// Of the thread.
+    pub pid: u32,
+    pub tgid: u32,
+    /// Where it has run last.
+    pub cpu: usize,
+    /// Its utilization, 0..1024.
+    pub util: u32,
+}
+
+/// Why a task was put where it is, or that it began to run.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Placement {
+    /// On the clock of `Status::now_ns`.
+    pub now_ns: u64,
+    /// Of the thread.
+    pub pid: u32,
+    pub why: Why,
+    pub cpu: usize,
+    /// Where it had run before.
+    pub prev_cpu: usize,
+    /// The CPU is of the active set.
+    pub active: bool,
+    /// The task's utilization, 0..1024.
+    pub util: u32,
+    /// How long it would have had to wait for the active CPUs (us), when that was asked last.
+    pub expected_us: u64,
+    /// How long it may.
+    pub budget_us: u64,
+}
+
+/// `enum pp_why`, in its order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Why {
+    Waker,
+    Idle,
+    Queued,
+    Spilled,
+    Bound,
+    ChosenIdle,
+    ChosenBusy,
+    Offline,
+    Runs,
+}
+
+impl Placement {
+    /// What BPF has written.
+    pub fn of(record: &intf::pp_why_record) -> Self {
+        let why = match record.why {
+            intf::pp_why_PP_WHY_WAKER => Why::Waker,
+            intf::pp_why_PP_WHY_IDLE => Why::Idle,
+            intf::pp_why_PP_WHY_QUEUED => Why::Queued,
+            intf::pp_why_PP_WHY_SPILLED => Why::Spilled,
+            intf::pp_why_PP_WHY_BOUND => Why::Bound,
+            intf::pp_why_PP_WHY_CHOSEN_IDLE => Why::ChosenIdle,
+            intf::pp_why_PP_WHY_CHOSEN_BUSY => Why::ChosenBusy,
+            intf::pp_why_PP_WHY_OFFLINE => Why::Offline,
+            _ => Why::Runs,
+        };
+        Placement {
+            now_ns: record.now_ns,
+            pid: record.pid,
+            why,
+            cpu: record.cpu as usize,
+            prev_cpu: record.prev_cpu as usize,
+            active: record.active != 0,
+            util: record.util,
+            expected_us: record.expected_ns / 1000,
+            budget_us: record.budget_ns / 1000,
+        }
+    }
+}

@@ -1,0 +1,270 @@
+//! Mode `auto`: which mode, by power profile, power source and load.
+
+use std::fs;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use anyhow::{Result, ensure};
+use scx_utils::autopower::{PowerProfile, fetch_power_profile};
+use serde::{Deserialize, Serialize};
+
+use crate::settings::policy::Mode;
+
+/// How often the evidence is looked at: rare enough to cost an idle machine nothing
+/// (a wake-up of some 100 us), often enough that nobody waits for the change.
+pub const PERIOD: Duration = Duration::from_secs(5);
+/// So many times in a row it has to be busy: ten seconds, longer than a page loads.
+const BUSY_LOOKS: u32 = 2;
+/// And calm, to go back: half a minute, longer than the pauses in a build.
+const CALM_LOOKS: u32 = 6;
+
+/// By what the mode is chosen: the table `[auto]` of the configuration file.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Rules {
+    /// The desktop's power profile goes before everything else.
+    pub power_profile: bool,
+    /// On battery the machine packs, whatever its load.
+    pub battery: bool,
+    /// From this load on the machine is busy: packing and spread use nearly the same CPUs
+    /// then, and spread has no queueing (1..=100 % of its capacity).
+    pub busy_pct: u32,
+    /// Up to this it is calm. The gap keeps a load in between from switching it to and fro
+    /// (0.. %, less than `busy_pct`).
+    pub calm_pct: u32,
+    /// `some avg10` of /proc/pressure/cpu from which it is busy too: tasks wait (1..=100 %).
+    pub pressure_pct: u32,
+}
+
+impl Default for Rules {
+    fn default() -> Self {
+        Rules { power_profile: true, battery: true, busy_pct: 60, calm_pct: 30, pressure_pct: 20 }
+    }
+}
+
+impl Rules {
+    /// Fails with a sentence that begins with the field that is wrong.
+    pub fn check(&self) -> Result<()> {
+        for (name, pct) in [("busy_pct", self.busy_pct), ("pressure_pct", self.pressure_pct)] {
+            ensure!((1..=100).contains(&pct), "{name} {pct} is out of range: 1..100");
+        }
+        ensure!(
+            self.calm_pct < self.busy_pct,
+            "calm_pct {} must be less than busy_pct, {}",
+            self.calm_pct,
+            self.busy_pct
+        );
+        Ok(())
+    }
+}
+
+/// What the choice is made from.
+#[derive(Clone, Copy, Debug)]
+pub struct Evidence {
+    pub profile: PowerProfile,
+    /// `None`: nothing tells; a desktop or a server.
+    pub on_battery: Option<bool>,
+    /// Capacity in use since the last look, of that of all CPUs (%).
+    pub load_pct: f64,
+    /// Share of time in which somebody waited for a CPU, over 10 s (%).
+    pub pressure_pct: f64,
+}
+
+impl Evidence {
+    /// Looks at this machine, whose load is `load_pct` and whose desktop tells `profile`;
+    /// `None`: what is set for the CPUs tells. What cannot be read is left out.
+    pub fn gather(load_pct: f64, profile: Option<PowerProfile>) -> Self {
+        Evidence {
+            profile: profile.unwrap_or_else(|| fetch_power_profile(true)),
+            on_battery: on_battery(Path::new("/sys/class/power_supply")),
+            load_pct,
+            pressure_pct: fs::read_to_string("/proc/pressure/cpu")
+                .ok()
+                .and_then(|text| parse_pressure(&text))
+                .unwrap_or(0.0),
+        }
+    }
+}
+
+/// Remembers how long it has been busy or calm.
+#[derive(Clone, Debug, Default)]
+pub struct Chooser {
+    spreads: bool,
+    looks: u32,
+    last: Option<Instant>,
+}
+
+impl Chooser {
+    /// Whether it is time to look again.
+    pub fn is_due(&mut self) -> bool {
+        // Timers are late, never early; a little less than the period is due.
+        let due = self.last.is_none_or(|last| last.elapsed() + PERIOD / 10 >= PERIOD);
+        if due {
+            self.last = Some(Instant::now());
+        }
+        due
+    }
+
+    /// Which mode, and why.
+    pub fn choose(&mut self, now: &Evidence, rules: &Rules) -> (Mode, String) {
+        match now.profile {
+            _ if !rules.power_profile => {}
+            PowerProfile::Performance => {
+                return (Mode::Spread, "power profile performance".into());
+            }
+            PowerProfile::Powersave => return (Mode::Packing, "power profile power-saver".into()),
+            PowerProfile::Balanced { .. } | PowerProfile::Unknown => {}
+        }
+        if rules.battery && now.on_battery == Some(true) {
+            return (Mode::Packing, "on battery".into());
+        }
+        self.follow(now, rules);
+        let load = format!("load {:.0} %, pressure {:.0} %", now.load_pct, now.pressure_pct);
+        if self.spreads {
+            (Mode::Spread, format!("busy: {load}"))
+        } else {
+            (Mode::Packing, format!("the load fits: {load}"))
+        }
+    }
+
+    /// Changes sides when the other has been right for long enough.
+    fn follow(&mut self, now: &Evidence, rules: &Rules) {
+        let pressed = now.pressure_pct >= f64::from(rules.pressure_pct);
+        let busy = now.load_pct >= f64::from(rules.busy_pct) || pressed;
+        let calm = now.load_pct <= f64::from(rules.calm_pct) && !pressed;
+        let (other, needed) = if self.spreads { (calm, CALM_LOOKS) } else { (busy, BUSY_LOOKS) };
+        self.looks = if other { self.looks + 1 } else { 0 };
+        if self.looks >= needed {
+            (self.spreads, self.looks) = (!self.spreads, 0);
+        }
+    }
+}
+
+/// Whether the machine runs on battery: no mains is online and a battery of the
+/// machine's own discharges. A mouse has a battery too, of scope `Device`.
+fn on_battery(supplies: &Path) -> Option<bool> {
+    let mut discharging = None;
+    for supply in fs::read_dir(supplies).ok()?.flatten() {
+        let read = |file: &str| {
+            let text = fs::read_to_string(supply.path().join(file)).unwrap_or_default();
+            text.trim().to_owned()
+        };
+        match read("type").as_str() {
+            "Battery" if read("scope") != "Device" => {
+                discharging = Some(discharging == Some(true) || read("status") == "Discharging");
+            }
+            "Mains" | "USB" if read("online") == "1" => return Some(false),
+            _ => {}
+        }
+    }
+    discharging
+}
+
+/// `some avg10=1.23 avg60=..` of a PSI file.
+fn parse_pressure(text: &str) -> Option<f64> {
+    let some = text.lines().find(|line| line.starts_with("some "))?;
+    some.split_whitespace().find_map(|word| word.strip_prefix("avg10="))?.parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn quiet() -> Evidence {
+        Evidence {
+            profile: PowerProfile::Unknown,
+            on_battery: None,
+            load_pct: 5.0,
+            pressure_pct: 0.0,
+        }
+    }
+
+    #[test]
+    fn profile_goes_before_battery_and_battery_before_load() {
+        let (mut chooser, rules) = (Chooser::default(), Rules::default());
+        let busy = Evidence { load_pct: 99.0, ..quiet() };
+        let performance =
+            Evidence { profile: PowerProfile::Performance, on_battery: Some(true), ..quiet() };
+        assert_eq!(chooser.choose(&performance, &rules).0, Mode::Spread);
+        for _ in 0..10 {
+            let saver = Evidence { profile: PowerProfile::Powersave, ..busy };
+            assert_eq!(chooser.choose(&saver, &rules).0, Mode::Packing);
+            let battery = Evidence { on_battery: Some(true), ..busy };
+            assert_eq!(chooser.choose(&battery, &rules), (Mode::Packing, "on battery".into()));
+        }
+    }
+
+    #[test]
+    fn load_switches_late_and_back_later_and_not_in_between() {
+        let (mut chooser, rules) = (Chooser::default(), Rules::default());
+        let mut modes = |evidence: Evidence, looks| -> Vec<Mode> {
+            (0..looks).map(|_| chooser.choose(&evidence, &rules).0).collect()
+        };
+        let busy = Evidence { load_pct: 80.0, ..quiet() };
+        let between = Evidence { load_pct: 45.0, ..quiet() };
+        assert_eq!(modes(busy, 1), [Mode::Packing]);
+        assert_eq!(modes(quiet(), 1), [Mode::Packing], "one busy look is none");
+        assert_eq!(modes(busy, 2), [Mode::Packing, Mode::Spread]);
+        assert_eq!(modes(between, 50), [Mode::Spread; 50]);
+        assert_eq!(modes(quiet(), 5), [Mode::Spread; 5]);
+        assert_eq!(modes(quiet(), 1), [Mode::Packing]);
+        assert_eq!(modes(between, 50), [Mode::Packing; 50]);
+        let pressed = Evidence { pressure_pct: 25.0, ..quiet() };
+        assert_eq!(modes(pressed, 2), [Mode::Packing, Mode::Spread], "waiting is evidence too");
+    }
+
+    #[test]
+    fn rules_can_be_changed_within_reason() {
+        let rules = Rules {
+            power_profile: false,
+            battery: false,
+            busy_pct: 4,
+            calm_pct: 2,
+            ..Rules::default()
+        };
+        rules.check().unwrap();
+        let mut chooser = Chooser::default();
+        let now = Evidence { profile: PowerProfile::Powersave, on_battery: Some(true), ..quiet() };
+        chooser.choose(&now, &rules);
+        assert_eq!(chooser.choose(&now, &rules).0, Mode::Spread, "a load of 5 % is busy");
+        for (bad, said) in [
+            (Rules { busy_pct: 101, ..Rules::default() }, "busy_pct 101 is out of range"),
+            (Rules { calm_pct: 60, ..Rules::default() }, "calm_pct 60 must be less"),
+            (Rules { pressure_pct: 0, ..Rules::default() }, "pressure_pct 0 is out of range"),
+        ] {
+            assert!(bad.check().unwrap_err().to_string().starts_with(said));
+        }
+    }
+
+    #[test]
+    fn pressure_is_read_as_the_kernel_writes_it() {
+        let text = "some avg10=1.25 avg60=0.40 avg300=0.10 total=12\nfull avg10=0.00 avg60=0\n";
+        assert_eq!(parse_pressure(text), Some(1.25));
+        assert_eq!(parse_pressure(""), None);
+    }
+
+    /// Makes a supply with these files.
+    fn supply(dir: &Path, name: &str, files: &[(&str, &str)]) {
+        fs::create_dir_all(dir.join(name)).unwrap();
+        for (file, text) in files {
+            fs::write(dir.join(name).join(file), text).unwrap();
+        }
+    }
+
+    #[test]
+    fn a_battery_counts_when_it_is_the_machines_and_no_mains_is_there() {
+        let dir = std::env::temp_dir().join(format!("powerpack-supply-{}", std::process::id()));
+        assert_eq!(on_battery(&dir), None);
+        supply(
+            &dir,
+            "mouse",
+            &[("type", "Battery\n"), ("scope", "Device\n"), ("status", "Discharging\n")],
+        );
+        assert_eq!(on_battery(&dir), None);
+        supply(&dir, "BAT0", &[("type", "Battery\n"), ("status", "Discharging\n")]);
+        assert_eq!(on_battery(&dir), Some(true));
+        supply(&dir, "AC", &[("type", "Mains\n"), ("online", "1\n")]);
+        assert_eq!(on_battery(&dir), Some(false));
+        fs::remove_dir_all(&dir).unwrap();
+    }
+}

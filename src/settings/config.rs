@@ -1,0 +1,201 @@
+//! The configuration file: what the command line can say, how `auto` chooses, and the table
+//! of workloads. Command line beats file beats default.
+
+use std::fs;
+use std::io::ErrorKind;
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Error, Result};
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+
+use crate::machine::topology::Ranks;
+use crate::settings::auto::Rules;
+use crate::settings::hints::Hints;
+use crate::settings::mode::Mode;
+use crate::settings::policy::{Choice, Policy, PolicyArgs};
+use crate::settings::workloads::Table;
+
+/// Read if it is there and `--config` names no other.
+const DEFAULT_PATH: &str = "/etc/scx_powerpack/config.toml";
+
+/// The file's contents; everything may be left out.
+#[derive(Clone, Debug, Default, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct Config {
+    /// A mode's name, or `auto`.
+    pub mode: Option<Choice>,
+    /// Where OpenMetrics are served; nowhere if it is left out.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub metrics: Option<SocketAddr>,
+    #[serde(default)]
+    pub policy: PolicyArgs,
+    /// By what `auto` chooses.
+    #[serde(default)]
+    pub auto: Rules,
+    /// What the idle and frequency drivers are told.
+    #[serde(default)]
+    pub hints: Hints,
+    /// Which cgroups are treated differently from what the mode says.
+    #[serde(default)]
+    pub workloads: Table,
+}
+
+impl Config {
+    /// All settings, none left out: `policy` is what these come to on a machine.
+    pub fn completed(&self, policy: Policy) -> Config {
+        Config {
+            mode: Some(self.mode.unwrap_or(Choice::Fixed(policy.mode))),
+            policy: policy.to_args(),
+            ..self.clone()
+        }
+    }
+}
+
+/// The configuration, and where it was written.
+#[derive(Clone, Debug)]
+pub struct ConfigFile {
+    pub path: PathBuf,
+    text: String,
+    pub config: Config,
+}
+
+/// Where the configuration is.
+pub fn path(named: Option<&Path>) -> PathBuf {
+    named.unwrap_or(Path::new(DEFAULT_PATH)).to_owned()
+}
+
+/// Its text, if it is there.
+pub fn text(named: Option<&Path>) -> Option<String> {
+    fs::read_to_string(path(named)).ok()
+}
+
+impl ConfigFile {
+    /// Reads the file that is `named`, or the default one if it is there. Fails with a
+    /// sentence that names the file, the line and the field.
+    pub fn read(named: Option<&Path>) -> Result<Self> {
+        let path = path(named);
+        let text = match fs::read_to_string(&path) {
+            Err(err) if err.kind() == ErrorKind::NotFound && named.is_none() => String::new(),
+            text => text.with_context(|| format!("cannot read {}", path.display()))?,
+        };
+        let config = parse_toml(&text).with_context(|| format!("in {}", path.display()))?;
+        let file = ConfigFile { path, text, config };
+        file.config.auto.check().map_err(|err| file.blame(err))?;
+        Ok(file)
+    }
+
+    /// The policy that it asks for on a machine, checked. Fails with a sentence that names
+    /// the file, the line and the field.
+    pub fn policy(&self, ranks: &Ranks) -> Result<Policy> {
+        let config = &self.config;
+        let (mode, args) = match config.mode {
+            Some(Choice::Fixed(mode)) => (mode, config.policy.clone()),
+            None => (Mode::Packing, config.policy.clone()),
+            // What only one mode has waits for that mode.
+            Some(Choice::Auto) => (Mode::Packing, config.policy.for_mode(Mode::Packing)),
+        };
+        Policy::of(mode).with(mode, &args).checked(ranks).map_err(|err| self.blame(err))
+    }
+
+    /// Says where in the file the knob is that `err` is about, if it is there.
+    pub fn blame(&self, err: Error) -> Error {
+        let said = err.to_string();
+        let named = said.split([' ', ':']).next().unwrap_or_default().trim_start_matches("--");
+        let field = named.replace('-', "_");
+        let sets = |line: &str| {
+            let rest = line.trim_start().strip_prefix(field.as_str());
+            rest.is_some_and(|rest| rest.trim_start().starts_with('='))
+        };
+        match self.text.lines().position(sets) {
+            Some(line) => err.context(format!("in {}: line {}", self.path.display(), line + 1)),
+            None => err,
+        }
+    }
+}
+
+/// Parses a file of the user's. Fails with a sentence that names the line and the field.
+pub fn parse_toml<T: DeserializeOwned>(text: &str) -> Result<T> {
+    toml::from_str(text).map_err(|err| {
+        let line = err.span().map_or(1, |span| text[..span.start].matches('\n').count() + 1);
+        anyhow::anyhow!("line {line}: {}", err.message().replace('\n', " "))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::machine::topology::tests::flat;
+    use crate::settings::policy::{MaxCores, Pack};
+
+    /// A file with this text, read.
+    fn read(text: &str) -> Result<ConfigFile> {
+        let path = std::env::temp_dir().join(format!(
+            "powerpack-config-{}-{:?}",
+            std::process::id(),
+            std::thread::current().id()
+        ));
+        fs::write(&path, text).unwrap();
+        let file = ConfigFile::read(Some(&path));
+        fs::remove_file(&path).unwrap();
+        file
+    }
+
+    #[test]
+    fn the_file_that_is_installed_is_read() {
+        let text = include_str!("../../packaging/config.toml");
+        let config = read(text).unwrap().config;
+        assert_eq!(config.mode, Some(Choice::Fixed(Mode::Packing)));
+        // All that is commented out there is right too.
+        let text: String = text
+            .lines()
+            .map(|line| line.strip_prefix("#: ").unwrap_or(line).to_owned() + "\n")
+            .collect();
+        let config = read(&text).unwrap().config;
+        assert_eq!(config.policy.max_cores, Some(MaxCores::Cores(4)));
+        assert_eq!(config.policy.pack, Some(Pack::All));
+        assert_eq!(config.auto, Rules::default(), "the defaults it tells are the defaults");
+        assert_eq!(config.metrics, Some("127.0.0.1:9994".parse().unwrap()));
+        assert!(!config.workloads.is_empty());
+    }
+
+    #[test]
+    fn a_mistake_is_named_by_line_and_field() {
+        let ranks = flat(4, 1);
+        for (text, said) in [
+            ("mode = \"turbo\"\n", ": line 1: unknown mode 'turbo'"),
+            ("mode = \"packing\"\n[policy]\nfill = 80\n", ": line 3: unknown field `fill`"),
+            ("[workloads]\nefficient = [\"[\"]\n", ": line 2: '[' is no pattern"),
+            ("mode = \n", ": line 1: "),
+            ("\nmetrics = \"localhost\"\n", ": line 2: "),
+            ("[auto]\nbusy_pct = 0\n", ": line 2: busy_pct 0 is out of range: 1..100"),
+            ("[auto]\n\ncalm_pct = 70\n", ": line 3: calm_pct 70 must be less"),
+            ("[policy]\n\nmax_cores = 5\n", ": line 3: --max-cores 5 is out of range"),
+            ("[policy]\nfill_pct=101\n", ": line 2: --fill-pct 101 is out of range: 10..100"),
+        ] {
+            let err = read(text).and_then(|file| file.policy(&ranks)).unwrap_err();
+            let err = format!("{err:#}");
+            assert!(err.contains(said) && err.lines().count() == 1, "{err}");
+        }
+    }
+
+    #[test]
+    fn what_is_shown_reads_as_the_same() {
+        let file = read("mode = \"spread\"\n[policy]\nfill_pct = 70\n").unwrap();
+        let policy = file.policy(&flat(4, 1)).unwrap();
+        let text = toml::to_string(&file.config.completed(policy)).unwrap();
+        let again = read(&text).unwrap();
+        assert_eq!(again.policy(&flat(4, 1)).unwrap(), policy);
+        for part in ["mode = \"spread\"", "fill_pct = 70", "max_cores = \"all\"", "busy_pct = 60"] {
+            assert!(text.contains(part), "{text}");
+        }
+    }
+
+    #[test]
+    fn only_a_file_that_was_named_must_be_there() {
+        let missing = Path::new("/nonexistent/config.toml");
+        let text = format!("{:#}", ConfigFile::read(Some(missing)).unwrap_err());
+        assert!(text.contains("cannot read /nonexistent/config.toml"), "{text}");
+    }
+}

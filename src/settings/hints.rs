@@ -1,0 +1,171 @@
+//! The hints that may be set: how soon the CPUs that work must be awake, and what the hardware
+//! prefers in each mode.
+
+use std::fs;
+use std::ops::RangeInclusive;
+use std::path::{Path, PathBuf};
+use std::str::FromStr;
+
+use anyhow::{Result, bail, ensure};
+use scx_utils::compat::ROOT_PREFIX;
+use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
+
+use super::mode::Mode;
+
+/// How long the CPU may take to leave its idle state (us); below `cpuN/power`.
+pub const LATENCY_FILE: &str = "pm_qos_resume_latency_us";
+/// Energy or performance; below `cpufreq/policyN`.
+pub const EPP_FILE: &str = "energy_performance_preference";
+
+/// Below a microsecond there is only polling; no idle state takes a tenth of a second to leave.
+const LATENCY_US_RANGE: RangeInclusive<u32> = 1..=100_000;
+
+/// How long the active CPUs may take to wake up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum IdleLatency {
+    /// As long as they were allowed to before.
+    Any,
+    /// At most so many microseconds, 1..=100000.
+    AtMostUs(u32),
+}
+
+impl FromStr for IdleLatency {
+    type Err = anyhow::Error;
+
+    /// Fails with a sentence that names the range.
+    fn from_str(text: &str) -> Result<Self> {
+        match text.parse() {
+            _ if text == "any" => Ok(IdleLatency::Any),
+            Ok(us) if LATENCY_US_RANGE.contains(&us) => Ok(IdleLatency::AtMostUs(us)),
+            _ => bail!(
+                "'{text}' is no idle latency: {}..{} (microseconds), or 'any'",
+                LATENCY_US_RANGE.start(),
+                LATENCY_US_RANGE.end()
+            ),
+        }
+    }
+}
+
+/// As a number, or the word `any`.
+impl<'de> Deserialize<'de> for IdleLatency {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        #[derive(Deserialize)]
+        #[serde(untagged, expecting = "expected a number of microseconds, or \"any\"")]
+        enum Form {
+            Us(i64),
+            Text(String),
+        }
+        let text = match Form::deserialize(deserializer)? {
+            Form::Us(us) => us.to_string(),
+            Form::Text(text) => text,
+        };
+        text.parse().map_err(de::Error::custom)
+    }
+}
+
+impl Serialize for IdleLatency {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self {
+            IdleLatency::Any => serializer.serialize_str("any"),
+            IdleLatency::AtMostUs(us) => serializer.serialize_u32(*us),
+        }
+    }
+}
+
+/// The energy/performance preference while a mode is in force, as the machine names it
+/// (`energy_performance_available_preferences`); `None`: not touched.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct EppByMode {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub packing: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub balance: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub spread: Option<String>,
+}
+
+impl EppByMode {
+    /// What is preferred in a mode, if anything.
+    pub fn of(&self, mode: Mode) -> Option<&str> {
+        match mode {
+            Mode::Packing => self.packing.as_deref(),
+            Mode::Balance => self.balance.as_deref(),
+            Mode::Spread => self.spread.as_deref(),
+        }
+    }
+}
+
+/// The table `[hints]` of the configuration file; what is left out is not touched.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct Hints {
+    /// For the CPUs that are kept at work; the surplus ones sleep as deep as they like.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub idle_latency_us: Option<IdleLatency>,
+    #[serde(default)]
+    pub epp: EppByMode,
+}
+
+/// Where sysfs is: `/`, or what `SCX_SYSFS_PREFIX` names.
+pub fn root() -> PathBuf {
+    PathBuf::from(format!("{}/", *ROOT_PREFIX))
+}
+
+impl Hints {
+    /// Checks what is asked for against the machine below `root`. Fails with a sentence.
+    pub fn check(&self, root: &Path) -> Result<()> {
+        if let Some(IdleLatency::AtMostUs(_)) = self.idle_latency_us {
+            ensure!(
+                entries(root, "cpu")
+                    .iter()
+                    .any(|cpu| cpu.join("power").join(LATENCY_FILE).exists()),
+                "this machine has no bound on idle latencies (power/{LATENCY_FILE}): leave \
+                 idle_latency_us out"
+            );
+        }
+        for mode in Mode::ALL {
+            if let Some(value) = self.epp.of(mode) {
+                check_epp(root, mode, value)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// CPUs or policies of the machine below `root`, in the order of their names: `cpu0`, `policy0`.
+pub fn entries(root: &Path, what: &str) -> Vec<PathBuf> {
+    let cpus = root.join("sys/devices/system/cpu");
+    let dir = if what == "policy" { cpus.join("cpufreq") } else { cpus };
+    let is_one = |path: &PathBuf| {
+        let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+        name.strip_prefix(what).is_some_and(|nr| nr.parse::<usize>().is_ok())
+    };
+    let found = fs::read_dir(dir).into_iter().flatten().flatten().map(|entry| entry.path());
+    let mut paths: Vec<PathBuf> = found.filter(is_one).collect();
+    paths.sort();
+    paths
+}
+
+/// Fails if a policy does not have `value`, or none has any.
+fn check_epp(root: &Path, mode: Mode, value: &str) -> Result<()> {
+    // Those whose CPUs are offline cannot be read.
+    let available: Vec<String> = entries(root, "policy")
+        .iter()
+        .filter_map(|policy| {
+            fs::read_to_string(policy.join("energy_performance_available_preferences")).ok()
+        })
+        .collect();
+    ensure!(
+        !available.is_empty(),
+        "this machine has no energy/performance preference (cpufreq {EPP_FILE}): leave epp out"
+    );
+    for available in available {
+        ensure!(
+            available.split_whitespace().any(|other| other == value),
+            "epp.{mode} '{value}' is not available on this machine: choose one of {}",
+            available.split_whitespace().collect::<Vec<_>>().join(", ")
+        );
+    }
+    Ok(())
+}

@@ -1,0 +1,9 @@
+//! What a user can set: modes, knobs, the rules for cgroups and for `auto`, and the file that
+//! holds them.
+
+pub mod auto;
+pub mod config;
+pub mod hints;
+pub mod mode;
+pub mod policy;
+pub mod workloads;

@@ -1,0 +1,266 @@
+//! What must hold over a minute on any machine, at any weights: nobody waits for long, and
+//! who compete for the same CPUs share them by their weights.
+
+use powerpack_sim::{Kernel, Machine, State};
+use proptest::prelude::*;
+
+use super::world::{Load, WEIGHT_DEFAULT, boot, machines, plug, ranks_of, spawn};
+use super::{Case, MS, config, policies};
+use crate::bpf_intf as intf;
+use crate::settings::policy::Mode;
+
+const SECOND_MS: u64 = 1000;
+const MINUTE_MS: u64 = 60 * SECOND_MS;
+/// A turn that others wait for ends at the first tick after it (PP_SLICE_SHARED_NS).
+const SLICE_NS: u64 = 3 * MS;
+/// Nobody waits longer than this, however heavy the others are.
+const WAIT_MAX_NS: u64 = 1000 * MS;
+
+/// The kernel's weight of a nice value on the scale of `scx.weight`.
+fn weight_of_nice(nice: i32) -> u32 {
+    (100.0 / 1.25f64.powi(nice)).round().max(1.0) as u32
+}
+
+fn weights() -> impl Strategy<Value = u32> {
+    prop_oneof![2 => Just(WEIGHT_DEFAULT), 3 => (-20..=19i32).prop_map(weight_of_nice)]
+}
+
+fn cgroup_weights() -> impl Strategy<Value = Option<u32>> {
+    prop_oneof![4 => Just(None), 1 => prop_oneof![1..10u32, 10..1000u32, Just(10_000)].prop_map(Some)]
+}
+
+fn hz() -> impl Strategy<Value = u32> {
+    prop_oneof![Just(100u32), Just(250), Just(1000)]
+}
+
+/// Everywhere, on some CPUs, on one.
+fn cpus() -> impl Strategy<Value = u32> {
+    prop_oneof![2 => Just(0u32), 1 => any::<u32>(), 2 => (0..12u32).prop_map(|cpu| 1 << cpu)]
+}
+
+fn loads() -> impl Strategy<Value = Vec<Load>> {
+    let sleep = prop_oneof![1 => Just(0), 1 => MS..500 * MS];
+    let workload = prop_oneof![8 => Just(0), 1 => 1..intf::pp_workload_PP_NR_WORKLOADS];
+    let load = (MS / 20..20 * MS, sleep, weights(), cgroup_weights(), cpus(), workload);
+    let load = load.prop_map(|(run_ns, sleep_ns, weight, cgroup_weight, cpus, workload)| Load {
+        run_ns,
+        sleep_ns,
+        weight,
+        cgroup_weight,
+        cpus,
+        workload,
+        pair: false,
+    });
+    (prop::collection::vec(load, 1..12), prop::bool::weighted(0.3)).prop_map(
+        |(mut loads, equal)| {
+            for load in loads.iter_mut().filter(|_| equal) {
+                (load.weight, load.cgroup_weight) = (WEIGHT_DEFAULT, None);
+            }
+            loads
+        },
+    )
+}
+
+/// As BPF has it (pp_effective_weight).
+fn effective_weight(load: &Load) -> u64 {
+    let product = u64::from(load.weight) * u64::from(load.cgroup_weight.unwrap_or(100)) / 100;
+    product.clamp(1, 10_000)
+}
+
+/// Of a minute.
+fn cases() -> impl Strategy<Value = Case> {
+    let switches = prop::collection::vec(1..MINUTE_MS, 0..10);
+    let plugs = prop::collection::vec((1..MINUTE_MS, 0..64usize), 0..6);
+    (machines(hz()), loads(), switches, plugs).prop_map(|(machine, loads, switches, plugs)| Case {
+        machine,
+        loads,
+        switches,
+        plugs,
+    })
+}
+
+/// Lets `ms` pass, with the switches and plugs of the case.
+fn drive(case: &Case, ms: u64) -> Kernel {
+    let machine = Machine::parse(&case.machine).unwrap();
+    let ranks = ranks_of(&machine);
+    let nr = ranks.cpus().len();
+    let (policies, mut switched) = (policies(&ranks), 0);
+    let mut kernel = boot(&machine, &ranks, Mode::Packing);
+    case.loads.iter().for_each(|load| spawn(&mut kernel, load));
+    let mut times: Vec<u64> = case.switches.clone();
+    times.extend(case.plugs.iter().map(|plug| plug.0));
+    times.sort_unstable();
+    times.dedup();
+    for time in times {
+        kernel.run_until(time * MS);
+        for _ in case.switches.iter().filter(|&&switch| switch == time) {
+            kernel.apply(&policies[switched % policies.len()], nr - 1);
+            switched += 1;
+        }
+        for &(_, cpu) in case.plugs.iter().filter(|plug| plug.0 == time) {
+            plug(&mut kernel, cpu % nr);
+        }
+    }
+    kernel.run_until(ms * MS);
+    kernel
+}
+
+fn tick_ns(machine: &Machine) -> u64 {
+    machine.costs().tick_ns
+}
+
+/// Of the task that has waited longest, or does: which, and for how long (ns).
+fn longest_wait(kernel: &Kernel) -> (usize, u64) {
+    let waits = kernel.tasks.iter().enumerate().map(|(id, task)| {
+        let waits = task.state == State::Queued;
+        let waited_ns = if waits { kernel.now_ns() - task.queued_since_ns } else { 0 };
+        (id, waited_ns.max(task.longest_wait_ns))
+    });
+    waits.max_by_key(|&(_, waited_ns)| waited_ns).unwrap_or((0, 0))
+}
+
+/// An LLC that has no CPU of its own is served every eighth time (PP_STEAL_FIRST_EVERY),
+/// and who comes back from sleep may have a second turn before those who wait.
+fn turns_before(machine: &Machine) -> u64 {
+    let llcs = machine.cpus().iter().map(|cpu| cpu.llc).max().unwrap_or(0) + 1;
+    if llcs > 1 { 10 } else { 3 }
+}
+
+fn check_waits(case: &Case) {
+    let machine = Machine::parse(&case.machine).unwrap();
+    let kernel = drive(case, MINUTE_MS);
+    let (turn_ns, competitors) = (SLICE_NS + tick_ns(&machine), case.loads.len() as u64);
+    let (id, waited_ns) = longest_wait(&kernel);
+    let turns_ns = (competitors + 1) * turn_ns * turns_before(&machine);
+    let equal = case.loads.iter().all(|load| effective_weight(load) == 100);
+    let bound_ns = if equal { turns_ns } else { turns_ns.max(WAIT_MAX_NS) };
+    assert!(waited_ns <= bound_ns, "task {id} waited for {waited_ns} of {bound_ns} ns");
+    // Until its first tick or stop a task has the default weight.
+    let lightest = case.loads.iter().map(effective_weight).min().unwrap().min(100);
+    let (jump, jump_max) = (kernel.longest_jump().unwrap(), turn_ns * 100 / lightest);
+    assert!(jump <= jump_max + 1, "a clock has jumped by {jump} of {jump_max} ns");
+}
+
+proptest! {
+    #![proptest_config(config(60))]
+    #[test]
+    fn nobody_waits_for_longer_than_a_second_in_a_minute(case in cases()) {
+        check_waits(&case);
+    }
+}
+
+/// Hogs that compete for the same CPUs, and what runs beside them.
+#[derive(Clone, Debug)]
+struct Rivals {
+    hogs: Vec<Load>,
+    /// What they share by their weights.
+    case: Case,
+}
+
+/// Shares are looked at for so long, once all has settled.
+const SETTLED_MS: u64 = 5 * SECOND_MS;
+const SHARES_MS: u64 = 10 * SECOND_MS;
+/// Who is to run less often than this is served earlier (PP_WAIT_MAX_NS), at the cost of
+/// the others: the bound on waiting wins.
+const PERIOD_MAX_MS: u64 = 700;
+
+/// Whether the lightest of `loads` would have to wait for too long by its weight.
+fn is_too_light(loads: &[Load], hz: u32) -> bool {
+    let weights = || loads.iter().map(effective_weight);
+    let turn_ms = 3 + 1000 / u64::from(hz);
+    weights().sum::<u64>() * turn_ms > PERIOD_MAX_MS * weights().min().unwrap_or(1)
+}
+
+fn hog(weight: u32, cpus: u32) -> Load {
+    Load { weight, cpus, ..Load::hog() }
+}
+
+/// Hogs pinned to the first CPU of any machine, whatever else is busy there and elsewhere.
+fn pinned() -> impl Strategy<Value = Rivals> {
+    let weights = prop::collection::vec(10..=1000u32, 2..6);
+    (hz(), weights, loads())
+        .prop_flat_map(|(hz, weights, others)| {
+            (machines(Just(hz)), Just(hz), Just(weights), Just(others))
+        })
+        .prop_map(|(machine, hz, weights, others)| {
+            let hogs: Vec<Load> = weights.into_iter().map(|weight| hog(weight, 1)).collect();
+            let mut loads = hogs.clone();
+            for other in others {
+                loads.push(other);
+                if is_too_light(&loads, hz) {
+                    loads.pop();
+                }
+            }
+            (is_too_light(&loads, hz), hogs, machine, loads)
+        })
+        .prop_filter("the lightest would wait for too long", |(too_light, ..)| !too_light)
+        .prop_map(|(_, hogs, machine, loads)| {
+            let case = Case { machine, loads, switches: vec![], plugs: vec![] };
+            Rivals { hogs, case }
+        })
+}
+
+/// Hogs that may run on any of some equal CPUs, none of which is worth more than one.
+fn free() -> impl Strategy<Value = Rivals> {
+    let weights = prop::collection::vec(10..=1000u32, 3..16);
+    (hz(), 1..5usize, weights)
+        .prop_map(|(hz, cores, weights)| {
+            let machine = format!(
+                "name='any'\nabout=''\n[costs]\nhz={hz}\nswitch_us=2\nwake_us=5\n\
+                 [[llc]]\ncores={cores}\n"
+            );
+            let hogs: Vec<Load> = weights.into_iter().map(|weight| hog(weight, 0)).collect();
+            (hz, cores, machine, hogs)
+        })
+        .prop_filter("no shares by weight", |(hz, cores, _, hogs)| {
+            let (sum, most) = hogs
+                .iter()
+                .fold((0, 0), |(sum, most), hog| (sum + hog.weight, most.max(hog.weight)));
+            most * *cores as u32 * 10 <= sum * 9 && !is_too_light(hogs, *hz)
+        })
+        .prop_map(|(_, _, machine, hogs)| {
+            let case = Case { machine, loads: hogs.clone(), switches: vec![], plugs: vec![] };
+            Rivals { hogs, case }
+        })
+}
+
+/// What each of the first `nr` tasks uses (ns) from when all has settled.
+fn used(case: &Case, nr: usize) -> Vec<u64> {
+    let machine = Machine::parse(&case.machine).unwrap();
+    let mut kernel = boot(&machine, &ranks_of(&machine), Mode::Packing);
+    case.loads.iter().for_each(|load| spawn(&mut kernel, load));
+    kernel.run_until(SETTLED_MS * MS);
+    let ran = |kernel: &Kernel| kernel.tasks[..nr].iter().map(|task| task.ran_ns).collect();
+    let before: Vec<u64> = ran(&kernel);
+    kernel.run_until((SETTLED_MS + SHARES_MS) * MS);
+    ran(&kernel).iter().zip(before).map(|(after, before)| after - before).collect()
+}
+
+fn check_shares(rivals: &Rivals) {
+    let used = used(&rivals.case, rivals.hogs.len());
+    let turn_ns = SLICE_NS + tick_ns(&Machine::parse(&rivals.case.machine).unwrap());
+    let all: u64 = used.iter().sum();
+    let weights: u64 = rivals.hogs.iter().map(effective_weight).sum();
+    for (hog, &used_ns) in rivals.hogs.iter().zip(&used) {
+        let fair_ns = all as f64 * effective_weight(hog) as f64 / weights as f64;
+        let off_ns = (used_ns as f64 - fair_ns).abs();
+        assert!(
+            off_ns <= 0.05 * fair_ns + turn_ns as f64,
+            "weight {} had {used_ns} of {fair_ns} ns, all {used:?}",
+            hog.weight
+        );
+    }
+}
+
+proptest! {
+    #![proptest_config(config(60))]
+    #[test]
+    fn the_pinned_share_their_cpu_by_their_weights(rivals in pinned()) {
+        check_shares(&rivals);
+    }
+
+    #[test]
+    fn the_free_share_all_cpus_by_their_weights(rivals in free()) {
+        check_shares(&rivals);
+    }
+}

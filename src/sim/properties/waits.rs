@@ -1,0 +1,119 @@
+//! How long tasks wait: cases that were once found to starve, by name.
+
+use powerpack_sim::{Kernel, Machine, Task};
+
+use super::MS;
+use super::world::{Load, boot, ranks_of, spawn};
+use crate::bpf_intf as intf;
+use crate::settings::policy::Mode;
+
+const EFFICIENT: u32 = intf::pp_workload_PP_WORKLOAD_EFFICIENT;
+/// The kernel's weights of these nice values, on the scale of `scx.weight`.
+const NICE_19: u32 = 1;
+const NICE_10: u32 = 11;
+const NICE_MINUS_5: u32 = 305;
+const NICE_MINUS_20: u32 = 8668;
+
+/// CPUs as bits.
+const CPU_1: u32 = 1 << 1;
+const CPU_2: u32 = 1 << 2;
+const CPUS_2_3: u32 = 1 << 2 | 1 << 3;
+
+fn hog(weight: u32, cpus: u32) -> Load {
+    Load { weight, cpus, ..Load::hog() }
+}
+
+/// Runs for `run_us` of each `period_ms` or a little more.
+fn service(run_us: u64, period_ms: u64, cpus: u32) -> Load {
+    let run_ns = run_us * MS / 1000;
+    Load { run_ns, sleep_ns: period_ms * MS - run_ns, cpus, ..Load::hog() }
+}
+
+/// Four CPUs of one LLC, packed, for `seconds`.
+fn run(loads: &[Load], seconds: u64) -> Kernel {
+    let machine = Machine::find("vm4").unwrap();
+    let mut kernel = boot(&machine, &ranks_of(&machine), Mode::Packing);
+    loads.iter().for_each(|load| spawn(&mut kernel, load));
+    kernel.run_until(seconds * 1000 * MS);
+    kernel
+}
+
+/// The longest of all waits of a task, also if it still lasts (ms).
+fn longest_ms(kernel: &Kernel, id: usize) -> f64 {
+    let task = &kernel.tasks[id];
+    let waits = task.state == powerpack_sim::State::Queued;
+    let waiting_ns = if waits { kernel.now_ns() - task.queued_since_ns } else { 0 };
+    task.longest_wait_ns.max(waiting_ns) as f64 / MS as f64
+}
+
+fn mean_ms(task: &Task) -> f64 {
+    task.waited_ns as f64 / task.waits.max(1) as f64 / MS as f64
+}
+
+/// Services, by their numbers: how often each ran, and how long they waited.
+fn assert_served(kernel: &Kernel, ids: std::ops::Range<usize>, runs: u64, mean: f64, most: f64) {
+    for id in ids {
+        let task = &kernel.tasks[id];
+        let (found, longest) = (mean_ms(task), longest_ms(kernel, id));
+        println!(
+            "service {id}: {} runs, {found:.2} ms on average, {longest:.2} longest",
+            task.waits
+        );
+        assert!(task.waits >= runs, "service {id} ran {} of {runs} times", task.waits);
+        assert!(
+            found <= mean && longest <= most,
+            "service {id}: {found:.2} ms, {longest:.2} longest"
+        );
+    }
+}
+
+#[test]
+fn a_pinned_probe_is_served_whatever_the_scaled_time_of_a_light_hog_elsewhere() {
+    let hogs = [hog(100, CPU_2), hog(100, CPU_2), hog(NICE_19, CPU_1)];
+    let kernel = run(&[&hogs[..], &[service(200, 50, CPU_2)]].concat(), 40);
+    assert_served(&kernel, 3..4, 790, 0.2, 8.1);
+}
+
+#[test]
+fn turns_do_not_grow_while_a_third_runs_elsewhere() {
+    let kernel = run(&[hog(NICE_MINUS_5, CPU_2), hog(100, CPU_2), hog(100, CPU_1)], 40);
+    let ran: Vec<u64> = kernel.tasks.iter().map(|task| task.ran_ns / MS).collect();
+    let waits = [0, 1].map(|id| longest_ms(&kernel, id));
+    assert!(waits.iter().all(|&wait| wait <= 20.0), "longest waits {waits:?} ms");
+    let share = ran[0] as f64 / (ran[0] + ran[1]) as f64;
+    assert!((0.74..0.77).contains(&share), "305 to 100 is 0.753 to 0.247, found {share}");
+}
+
+#[test]
+fn services_beside_hogs_of_their_cpuset_are_served_although_a_free_hog_runs() {
+    for (free, period_ms) in [(100, 20), (NICE_10, 50)] {
+        let hogs = [hog(100, CPUS_2_3), hog(100, CPUS_2_3), hog(100, CPUS_2_3), hog(free, 0)];
+        let services = vec![service(1000, period_ms, CPUS_2_3); 4];
+        let kernel = run(&[&hogs[..], &services].concat(), 60);
+        assert_served(&kernel, 4..8, 60_000 / period_ms * 9 / 10, 2.0, 12.0);
+    }
+}
+
+#[test]
+fn services_of_an_efficient_cgroup_are_served_although_a_light_hog_runs_elsewhere() {
+    let efficient = |load: Load| Load { workload: EFFICIENT, ..load };
+    let hogs = [efficient(hog(100, 0)), efficient(hog(100, 0)), hog(NICE_10, 0)];
+    let services = vec![efficient(service(1000, 50, 0)); 4];
+    let kernel = run(&[&hogs[..], &services].concat(), 60);
+    assert_served(&kernel, 3..7, 1000, 5.0, 25.0);
+}
+
+#[test]
+fn nobody_waits_for_a_second_whatever_the_weights() {
+    let hogs = [hog(NICE_MINUS_20, CPU_2), hog(NICE_19, CPU_2)];
+    let kernel = run(&[&hogs[..], &[service(200, 500, CPU_2)]].concat(), 60);
+    let waits = [0, 1].map(|id| longest_ms(&kernel, id));
+    assert!(waits.iter().all(|&wait| wait < 1000.0), "longest waits {waits:?} ms");
+    assert_served(&kernel, 2..3, 115, 5.0, 200.0);
+}
+
+#[test]
+fn a_per_cpu_thread_is_served_at_once_beside_a_hog() {
+    let kernel = run(&[hog(100, CPU_2), service(50, 5, CPU_2)], 20);
+    assert_served(&kernel, 1..2, 3900, 0.2, 4.1);
+}
