@@ -20,7 +20,7 @@ NAMES = {
     "lavd": "scx_lavd --powersave",
 }
 OURS = ("packing", "spread")
-# How long a task may wait on a busy CPU (us), as src/policy.rs has it.
+# How long a task may wait on a busy CPU (us), as src/settings/policy.rs has it.
 LATENCY_BUDGET_US = 5000
 MET, MISSED, UNDECIDED, UNKNOWN = "met", "**missed**", "undecided", "not measured"
 

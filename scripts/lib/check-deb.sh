@@ -84,7 +84,11 @@ deb=${1:-$(package)}
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 echo "checking $(basename "$deb")"
-lintian --fail-on error "$deb"
+# The package comes from Debian 12, whose debhelper looks for units below /lib; the lintian of
+# Debian 13 has a tag for that, which the older one does not know.
+of_other_suite=()
+! lintian-explain-tags aliased-location >/dev/null 2>&1 || of_other_suite=(--suppress-tags aliased-location)
+lintian "${of_other_suite[@]}" --fail-on error "$deb"
 check_contents
 check_manual
 "$TREE/scripts/lib/newer-deb.sh" "$deb" "$work/newer.deb"

@@ -17,16 +17,6 @@ fail() {
 	exit 1
 }
 
-ensure_python_tools() {
-	local venv=$CACHE/fleet-venv
-	[ "$(cat "$venv/tools" 2>/dev/null)" = "${PYTHON_TOOLS[*]}" ] && return
-	say "installing ${PYTHON_TOOLS[*]}"
-	rm -rf "$venv"
-	python3 -m venv "$venv"
-	"$venv/bin/pip" install -q "${PYTHON_TOOLS[@]}" >&2
-	echo "${PYTHON_TOOLS[*]}" >"$venv/tools"
-}
-
 # All that the example configuration says, what is commented out there too. Not where metrics
 # are served: with the role systemd opens that port.
 example() { sed 's/^#: //' config.toml | grep -v '^metrics'; }
@@ -193,7 +183,7 @@ check_configurations() {
 metrics=${1:+$(realpath "$1")} program=${2:+$(realpath "$2")}
 cd "$TREE/packaging"
 ensure_packages "${PACKAGES[@]}"
-locked fleet ensure_python_tools
+locked fleet ensure_venv "$CACHE/fleet-venv" "${PYTHON_TOOLS[@]}"
 locked fleet ensure_prometheus
 export PATH="$CACHE/fleet-venv/bin:$PATH"
 work=$(mktemp -d)

@@ -1,13 +1,15 @@
 # shellcheck shell=bash
-# Debian packages and the Rust toolchain. Sourced after common.sh.
+# Debian packages, the Rust toolchain, and the build. Sourced after common.sh.
+
+. "$TREE/scripts/lib/stage.sh"
 
 # shellcheck disable=SC2034 # used by those who source this
 {
 	BUILD_PACKAGES=(clang-19 llvm-19 libelf-dev zlib1g-dev pkg-config make gcc)
 	VM_PACKAGES=(kmod udev libcap-ng-dev libseccomp-dev python3-venv iproute2 procps)
-	TEST_PACKAGES=(clang-format-19 shellcheck meson ninja-build stress-ng rt-tests tmux util-linux
+	TEST_PACKAGES=(git bpftool jq clang-format-19 shellcheck meson ninja-build stress-ng rt-tests tmux util-linux
 		chromium python3-dbusmock python3-prometheus-client dbus systemd)
-	DEB_PACKAGES=(debhelper dpkg-dev meson ninja-build pkgconf lintian man-db mandoc)
+	DEB_PACKAGES=(build-essential git debhelper dpkg-dev meson ninja-build pkgconf lintian man-db mandoc)
 	KERNEL_PACKAGES=(flex bison bc libssl-dev pahole xz-utils cpio rsync)
 }
 
@@ -41,10 +43,10 @@ private_apt() {
 		-o "Dir::State::Lists=$dir/lists" -o Dir::Cache::pkgcache= -o Dir::Cache::srcpkgcache=
 		-o APT::Sandbox::User=root)
 	if [ -z "$(find "$dir/lists" -name '*Packages*' -mmin -720 -print -quit)" ]; then
-		as_root apt-get "${options[@]}" -qq update >&2
+		apt-get "${options[@]}" -qq update >&2
 	fi
 	case $1 in
-	install) as_root apt-get "${options[@]}" "$@" >&2 ;;
+	install) as_root env DEBIAN_FRONTEND=noninteractive apt-get "${options[@]}" "$@" >&2 ;;
 	search | policy) apt-cache "${options[@]}" "$@" ;;
 	*) apt-get "${options[@]}" "$@" ;;
 	esac
@@ -52,30 +54,47 @@ private_apt() {
 
 installed() { dpkg-query -W -f '${Status}' "$1" 2>/dev/null | grep -q 'ok installed'; }
 
+# Ask for the password, if one is needed, before a clock runs over the question.
+ensure_root() {
+	[ "$(id -u)" != 0 ] || return 0
+	command -v sudo >/dev/null || die "$1 needs root: run this script as root, or install sudo"
+	sudo -v || die "$1 needs root, and sudo refuses"
+}
+
+install_packages() {
+	as_root apt-get -qq update
+	as_root env DEBIAN_FRONTEND=noninteractive apt-get -qq install -y --no-install-recommends "$@"
+}
+
 # Install those of the packages that are missing.
 ensure_packages() {
 	local missing=() package
 	for package in "$@"; do
 		installed "$package" || missing+=("$package")
 	done
-	[ ${#missing[@]} = 0 ] && return
+	[ ${#missing[@]} != 0 ] || return 0
 	command -v apt-get >/dev/null || die "needs the packages ${missing[*]}, and this is no Debian"
-	say "installing ${missing[*]}"
-	as_root apt-get -qq update >&2
-	as_root env DEBIAN_FRONTEND=noninteractive apt-get -qq install -y --no-install-recommends \
-		"${missing[@]}" >&2
+	ensure_root "installing ${missing[*]}"
+	stage "installing ${missing[*]}" install_packages "${missing[@]}"
+}
+
+# The version of the QEMU that is installed, or nothing.
+qemu_version() {
+	command -v qemu-system-x86_64 >/dev/null || return 0
+	qemu-system-x86_64 --version | sed -n 's/.*version \([0-9]*\.[0-9]*\).*/\1/p'
 }
 
 # Virtual time is exact from QEMU 8.1 on; Debian 12 has that in its backports.
 ensure_qemu() {
 	local version
-	version=$(qemu-system-x86_64 --version 2>/dev/null | sed -n 's/.*version \([0-9]*\.[0-9]*\).*/\1/p')
+	version=$(qemu_version)
 	if [ -n "$version" ] && [ "$(printf '%s\n8.1\n' "$version" | sort -V | head -n 1)" = 8.1 ]; then
 		return
 	fi
-	if [ "$(. /etc/os-release && echo "$VERSION_CODENAME")" = bookworm ]; then
-		say "installing QEMU from bookworm-backports"
-		private_apt "bookworm bookworm-backports" install -qq -y --no-install-recommends \
+	if [ "$(. /etc/os-release && echo "${VERSION_CODENAME:-}")" = bookworm ]; then
+		ensure_root "installing QEMU"
+		stage "installing QEMU from bookworm-backports" \
+			private_apt "bookworm bookworm-backports" install -qq -y --no-install-recommends \
 			-t bookworm-backports qemu-system-x86
 	else
 		ensure_packages qemu-system-x86
@@ -91,4 +110,11 @@ ensure_rust() {
 		[ "${have:-none}" = none ]; then
 		die "needs Rust $wanted or later, found ${have:-none}: install it with rustup (https://rustup.rs)"
 	fi
+}
+
+# The programs in release mode, as they are packaged and measured.
+build_programs() {
+	ensure_packages "${BUILD_PACKAGES[@]}"
+	ensure_rust
+	(cd "$TREE" && stage "building scx_powerpack" cargo build --release --quiet --workspace)
 }

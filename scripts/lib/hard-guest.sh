@@ -35,12 +35,12 @@ pipeline() { powerpack-load command -- sh -c 'head -c 64M /dev/zero | tr "\0" a 
 step() {
 	powerpack-load periodic --seconds 4 '2/20*4' >/dev/null &
 	nap 1
-	powerpack-load periodic --seconds 2 --stagger '2/20*72'
+	powerpack-load periodic --seconds 2 --phases even '2/20*72'
 	wait $!
 }
 
 # A hog among small tasks. It sleeps now and then, as the kernel counts run time only then.
-hog() { powerpack-load periodic --seconds 5 --settle 1 --stagger '0.5/20*8' 95/100; }
+hog() { powerpack-load periodic --seconds 5 --settle 1 --phases even '0.5/20*8' 95/100; }
 
 # Real-time tasks take most of two CPUs, the first of the ranks: the others.
 real_time() {
@@ -48,14 +48,14 @@ real_time() {
 	chrt -f 10 taskset -c 0 powerpack-load periodic --seconds 5 7/10 >/dev/null &
 	first=$!
 	chrt -f 10 taskset -c 1 powerpack-load periodic --seconds 5 7/10 >/dev/null &
-	powerpack-load periodic --seconds 4 --settle 1 --stagger '2/20*8'
+	powerpack-load periodic --seconds 4 --settle 1 --phases even '2/20*8'
 	wait $first $!
 }
 
 # Tasks pinned to the last CPUs: the free ones.
 pinned() {
 	taskset -c 6,7 powerpack-load periodic --seconds 5 '2/20*4' >/dev/null &
-	powerpack-load periodic --seconds 4 --settle 1 --stagger '2/20*8'
+	powerpack-load periodic --seconds 4 --settle 1 --phases even '2/20*8'
 	wait $!
 }
 

@@ -28,12 +28,11 @@ run_test() {
 
 failed=0
 for file in "$@"; do
-	begin=$SECONDS
 	if output=$(run_test "$file" 2>&1); then
-		echo "ok      $(basename "$file" .sh) ($((SECONDS - begin)) s)"
+		echo "ok      $(basename "$file" .sh)"
 	else
 		failed=1
-		echo "FAILED  $(basename "$file" .sh) ($((SECONDS - begin)) s)"
+		echo "FAILED  $(basename "$file" .sh)"
 		printf '%s\n' "$output" | tail -n 30
 		pkill -9 -x scx_powerpack
 	fi
