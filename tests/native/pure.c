@@ -24,10 +24,18 @@ EXPORT(u64, run_left, (u64 run, u64 ran), (run, ran))
 EXPORT(u64, expected_wait, (const s64 *queued, u32 class, u64 left, u32 servers),
        (queued, class, left, servers))
 EXPORT(u64, deadline, (u64 vtime, u64 run, u32 weight), (vtime, run, weight))
-EXPORT(u64, vtime_join, (u64 vtime, u64 now), (vtime, now))
-EXPORT(int, should_preempt, (u64 deadline, u64 run, u64 curr, u64 left, u64 expected, u64 ran),
-       (deadline, run, curr, left, expected, ran))
-EXPORT(int, slice_over, (u64 expected, u64 ran, int short_waits), (expected, ran, short_waits))
+EXPORT(u64, vtime_delta, (u64 ran, u32 weight), (ran, weight))
+EXPORT(u64, vtime_join, (u64 vtime, u64 clock, u32 weight, u64 tick), (vtime, clock, weight, tick))
+EXPORT(u64, vtime_move, (u64 vtime, u64 from, u64 to), (vtime, from, to))
+EXPORT(u64, clock_pass, (u64 clock, u64 vtime), (clock, vtime))
+EXPORT(s64, rival_gap, (const struct pp_rival *a, const struct pp_rival *b, u64 *apart),
+       (a, b, apart))
+EXPORT(int, is_starving, (u64 since, u64 now), (since, now))
+EXPORT(int, should_preempt, (s64 gap, u64 run, u64 left, u64 expected, u64 ran, int bound),
+       (gap, run, left, expected, ran, bound))
+EXPORT(u64, slice_of_ticks, (u64 tick), (tick))
+EXPORT(int, slice_over, (u64 expected, u64 ran, u64 slice, int short_waits),
+       (expected, ran, slice, short_waits))
 EXPORT(u32, effective_weight, (u32 weight, u32 cgroup), (weight, cgroup))
 EXPORT(u32, next_active, (u32 end, u32 needed, u32 ceiling, u64 now, u64 hold, u64 *since),
        (end, needed, ceiling, now, hold, since))
@@ -37,6 +45,11 @@ EXPORT(u32, hold_node,
 EXPORT(u32, needed_with_spills, (u32 needed, u32 end, u32 ceiling, u32 spills),
        (needed, end, ceiling, spills))
 
+EXPORT(u64, longest_wait,
+       (const struct pp_queued *queue, u64 running_left, u64 run_left, u32 servers),
+       (queue, running_left, run_left, servers))
+EXPORT(u32, missing, (u32 util_est, u32 util), (util_est, util))
+EXPORT(s64, promise_left, (s64 promised, u64 dt), (promised, dt))
 EXPORT(int, should_wait, (const struct pp_policy *policy, const struct pp_wait *task),
        (policy, task))
 EXPORT(int, is_overdue,
@@ -44,6 +57,7 @@ EXPORT(int, is_overdue,
        (policy, queued, servers, waiting, budgets))
 EXPORT(u32, fit_kind, (u32 util, u32 min, u32 max, const u32 *of_kind, u32 nr),
        (util, min, max, of_kind, nr))
+EXPORT(int, is_migration_off, (u32 levels, int current, u32 prologue), (levels, current, prologue))
 EXPORT(u32, scope_of, (const struct pp_policy *policy, const struct pp_need *need), (policy, need))
 EXPORT(u32, perf_wish, (u32 cpu_util, u32 task_util, int race, u32 capacity),
        (cpu_util, task_util, race, capacity))

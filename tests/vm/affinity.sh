@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Pinned and cpuset-restricted tasks run where they may, and only there, also
 # when that changes while they wait; the surplus CPU is not avoided for them.
+# vm: --slow-virtual-time
 . "$(dirname "$0")/lib.bash"
 
 # The tasks of the cpuset that can run are on these two CPUs. (Of one that

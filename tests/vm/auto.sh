@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Mode auto chooses, and says why: it packs, spreads under load, and packs again.
-# vm: --cpus 4
 # only: 7
+# vm: --slow-virtual-time
 . "$(dirname "$0")/lib.bash"
 
 start --mode spread

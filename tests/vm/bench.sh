@@ -26,8 +26,8 @@ settle = 0.5
 workload = "native8"
 group = "ceilings"
 each_ceiling = true
-seconds = 1
-settle = 0.5
+seconds = 0.3
+settle = 0.1
 figures = ["records_per_s", "cpus_used"]
 TOML
 

@@ -3,6 +3,7 @@
 # the VM runs. Sourced after lib.bash.
 
 BOX=/run/box
+BOX_PROGRAMS=/run/programs
 BOX_PID=''
 
 # What this machine happens to start, and what waits for hardware.
@@ -29,16 +30,15 @@ box_prepare() {
 	for dir in run tmp var/log var/lib/systemd; do
 		mount -t tmpfs tmpfs $BOX/$dir
 	done
-	if [ ! -e "$BOX/$TREE" ]; then
-		mkdir -p "$BOX/$TREE"
-		mount --bind "$TREE" "$BOX/$TREE"
-	fi
+	# The service has a /tmp of its own, where the tree may be.
+	mkdir $BOX$BOX_PROGRAMS
+	mount --bind "$PROGRAMS" $BOX$BOX_PROGRAMS
 	: >$BOX/etc/fstab
 	echo 0123456789abcdef0123456789abcdef >$BOX/etc/machine-id
 	for unit in "${BOX_MASKED[@]}"; do
 		ln -sf /dev/null "$BOX/etc/systemd/system/$unit"
 	done
-	sed "s:@bindir@:$TREE/target/release:" "$TREE/packaging/scx_powerpack.service.in" \
+	sed "s:@bindir@:$BOX_PROGRAMS:" "$TREE/packaging/scx_powerpack.service.in" \
 		>$BOX/etc/systemd/system/scx_powerpack.service
 	cp "$TREE/packaging/scx_powerpack-metrics.socket" $BOX/etc/systemd/system/
 	mkdir -p $BOX/etc/scx_powerpack
@@ -69,16 +69,20 @@ box_boot() {
 # Run a command in it.
 box() { nsenter --target "$BOX_PID" --pid --mount --uts --ipc --cgroup --root --wd=/ -- "$@"; }
 
+# Ask the scheduler in it for its mode, or to change it.
+box_mode() { box $BOX_PROGRAMS/scx_powerpack mode "$@"; }
+
 # systemctl in it. Once in some hundred calls it has not got through to PID 1 ("Failed to connect
 # to bus: No data available"): that says nothing of the service.
 box_systemctl() {
 	local status=0 try
-	for try in 1 2 3; do
+	for try in 1 2 3 4 5; do
 		status=0
 		box systemctl "$@" 2>/tmp/box.err || status=$?
 		grep -q 'Failed to connect to bus' /tmp/box.err || break
 		sleep "$try"
 	done
+	[ $status = 0 ] || cat /tmp/box.err
 	return $status
 }
 

@@ -1,20 +1,57 @@
 #!/usr/bin/env bash
-# Where there is cpufreq the scheduler says what performance its CPUs should have. A
-# VM has none: a copy of its sysfs with a policy in it makes the programs load with
-# that code, and run it on this kernel, though nobody hears.
+# Where there is cpufreq the scheduler asks for the performance that its CPUs need: all for a
+# hog, less for what needs less, the floor for who is idle. A VM has no cpufreq: a copy of its
+# sysfs with a policy in it makes the programs load with that code, and run it on this kernel,
+# though nobody hears.
+# vm: --virtual-time
 . "$(dirname "$0")/lib.bash"
 
 prefix=$(mktemp -d)
 mkdir -p "$prefix/sys/devices/system"
 cp -r /sys/devices/system/{cpu,node} "$prefix/sys/devices/system/" 2>/dev/null || true
-wishes() { scx_powerpack status --json | sed -n 's/.*"wish":\([0-9]*\).*/\1/p'; }
+# Of 1024: PP_PERF_FLOOR_PCT (src/bpf/freq.h).
+FLOOR=563
+
+# The performance target of CPU $1: as `status` reports it now.
+target() {
+	scx_powerpack status --json |
+		grep -o "\"cpu\":$1,[^}]*\"perf_target\":[0-9a-z]*" | sed 's/.*://'
+}
+
+# Of ten looks while load $3.. runs, pinned to CPU 3, its target is at least $2 times in the
+# range $1 (FROM-TO), and above it at most once: for threads of the kernel that are not known
+# yet. (While it is idle the target is the floor.)
+is_asked() {
+	local range=$1 times=$2 load target in=0 above=0 targets=''
+	shift 2
+	taskset -c 3 powerpack-load "$@" >/dev/null &
+	load=$!
+	sleep 1
+	for _ in 1 2 3 4 5 6 7 8 9 10; do
+		target=$(target 3)
+		targets+=" $target"
+		[ "$target" -le "${range#*-}" ] || above=$((above + 1))
+		[ "$target" -lt "${range%-*}" ] || [ "$target" -gt "${range#*-}" ] || in=$((in + 1))
+		sleep 0.11
+	done
+	[ $in -ge "$times" ] && [ $above -le 1 ] ||
+		fail "for $* CPU 3 is asked for$targets, not $times times $range"
+	wait $load
+}
 
 start
-powerpack-load light --seconds 2 --json >/dev/null
-[ "$(wishes)" = 0 ] || fail "it asks for frequencies that there are not"
+powerpack-load light --seconds 1 --json >/dev/null
+[ "$(target 3)" = null ] || fail "it asks for frequencies that there are not: $(target 3)"
 stop
 mkdir -p "$prefix/sys/devices/system/cpu/cpufreq/policy0"
 SCX_SYSFS_PREFIX=$prefix start
-powerpack-load light --seconds 2 --json >/dev/null
-[ "$(wishes)" -gt 4 ] || fail "it never asked for a frequency"
+sleep 1
+[ "$(target 3)" = $FLOOR ] || fail "of an idle CPU it asks for $(target 3), not $FLOOR"
+is_asked 1024-1024 9 hogs --seconds 6 --count 1
+sleep 0.5
+[ "$(target 3)" = $FLOOR ] || fail "of a CPU that is idle again it asks for $(target 3), not $FLOOR"
+# A tenth: the floor is more than that and its margin.
+is_asked $FLOOR-$FLOOR 9 periodic --seconds 6 2/20
+# Six tenths, and a quarter more.
+is_asked 700-900 3 periodic --seconds 6 6/10
 stop

@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
 # The Debian package under a real systemd: an installation starts nothing, after an upgrade
 # the new program runs, with the administrator's configuration; a removal ends it.
-# vm: --cpus 4
 # timeout: 400
 # only: 7
+# vm: --slow-virtual-time
 . "$(dirname "$0")/lib.bash"
 . "$(dirname "$0")/box.bash"
 CONFIG=$BOX/etc/scx_powerpack/config.toml

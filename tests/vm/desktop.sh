@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # Mode auto follows the desktop's power profile, as a daemon on a real system bus tells it: at
 # once, by its signal.
-# vm: --cpus 4
 # only: 7
+# vm: --slow-virtual-time
 . "$(dirname "$0")/lib.bash"
 
 # The bus of the system, on which anyone may be the daemon.

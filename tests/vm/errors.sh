@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
 # Everything that can be wrong is one sentence and exit status 1.
+# vm: --slow-virtual-time
 . "$(dirname "$0")/lib.bash"
 
 refused 'needs root' setpriv --reuid 65534 --clear-groups -- "$(command -v scx_powerpack)"

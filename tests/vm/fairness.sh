@@ -2,7 +2,7 @@
 # CPU time follows the weights: nice 0 against nice 10 (1024 to 110) within a
 # tenth, cgroups of weight 300 and 100, and SCHED_IDLE starves nobody nor is
 # starved. Tasks confined to some CPUs share them.
-# vm: --virtual-time
+# vm: --slow-virtual-time
 . "$(dirname "$0")/lib.bash"
 
 ratio_within() {

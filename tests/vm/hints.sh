@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # Idle and frequency hints, on a sysfs that says it has them: in force by mode, put back at the
 # end, and after a kill by the next one.
-# vm: --cpus 4
 # only: 7
+# vm: --slow-virtual-time
 . "$(dirname "$0")/lib.bash"
 
 export SCX_SYSFS_PREFIX=/tmp/hinted

@@ -1,9 +1,10 @@
 #!/usr/bin/env bash
 # CPUs go and come under load, with tasks pinned to them: survived in place.
 # Linux 6.12 itself warns in its deadline server when a CPU goes offline.
-# A boot of its own, as it leaves that server in disorder.
+# It leaves that server in disorder.
+# alone
+# vm: --slow-virtual-time
 # expect-dmesg: kernel/sched/deadline.c
-# vm: --cpus 4
 . "$(dirname "$0")/lib.bash"
 
 cpu=/sys/devices/system/cpu

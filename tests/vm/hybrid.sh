@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # A machine that says in sysfs that its first two CPUs are small: light work stays on
 # them, what does not fit moves on, and what uclamp asks for is done.
-# vm: --cpus 4
+# vm: --slow-virtual-time
 . "$(dirname "$0")/lib.bash"
 
 # The topology of this machine, with capacities.
@@ -32,7 +32,7 @@ is_on() {
 
 scx_powerpack topology
 start --mode packing
-powerpack-load periodic --seconds 5 --settle 2 --stagger '1/20*4' >/tmp/load.json
+powerpack-load periodic --seconds 5 --settle 2 --phases even '1/20*4' >/tmp/load.json
 is_on "a light load" 15 small 10
 powerpack-load hogs --seconds 4 --count 1 >/tmp/load.json
 is_on "a hog" 75 large 30
@@ -40,12 +40,8 @@ scx_powerpack mode spread >/dev/null
 powerpack-load hogs --seconds 4 --count 2 >/tmp/load.json
 is_on "two hogs in spread" 150 large 50
 scx_powerpack mode packing >/dev/null
-if uclampset -M 300 true 2>/dev/null; then
-	uclampset -M 300 powerpack-load hogs --seconds 4 --count 1 >/tmp/load.json
-	is_on "a hog with a uclamp_max of 300" 75 small 30
-	uclampset -m 800 powerpack-load periodic --seconds 5 --settle 2 4/20 >/tmp/load.json
-	is_on "a task with a uclamp_min of 800" 15 large 10
-else
-	echo "no uclamp in this kernel"
-fi
+uclampset -M 300 powerpack-load hogs --seconds 4 --count 1 >/tmp/load.json
+is_on "a hog with a uclamp_max of 300" 75 small 30
+uclampset -m 800 powerpack-load periodic --seconds 5 --settle 2 4/20 >/tmp/load.json
+is_on "a task with a uclamp_min of 800" 15 large 10
 stop

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Four cores of two threads, the last one kept free of ticks: only who is bound to it
 # runs there, in every mode.
-# vm: --topology sockets=1,cores=4,threads=2 --append nohz_full=6,7
+# vm: --slow-virtual-time --topology sockets=1,cores=4,threads=2 --append nohz_full=6,7
 # only: 7
 . "$(dirname "$0")/lib.bash"
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # With isolated CPUs the kernel runs no sched_ext scheduler: one sentence says so.
-# vm: --cpus 2 --append isolcpus=1
+# vm: --cpus 2 --slow-virtual-time --append isolcpus=1
 . "$(dirname "$0")/lib.bash"
 
 if [ -z "$(cat /sys/devices/system/cpu/isolated)" ]; then

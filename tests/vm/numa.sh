@@ -2,7 +2,7 @@
 # Two memory nodes of four CPUs: tasks are packed within the node they are on as long
 # as it has room, and go to the other one when it has none. In virtual time: with eight
 # CPUs in parallel emulation a command beside the hogs takes seconds.
-# vm: --virtual-time --topology sockets=2,cores=4,threads=1 --nodes 2
+# vm: --slow-virtual-time --topology sockets=2,cores=4,threads=1 --nodes 2
 . "$(dirname "$0")/lib.bash"
 
 # A load on CPUs $1; the rest is its arguments.

@@ -5,9 +5,10 @@
 
 start --mode packing
 sleep 2
-powerpack-load light --seconds 5 >/tmp/light.json
+# Of tasks that are known: eight new ones at once take up to 10 ms of a second CPU.
+powerpack-load workload light --settle 1 --seconds 6 >/tmp/light.json
 beyond=$(json beyond_busiest_pct </tmp/light.json)
-awk -v b="$beyond" 'BEGIN { exit !(b < 2) }' || fail "beyond the busiest CPU: $beyond % in packing"
+awk -v b="$beyond" 'BEGIN { exit !(b < 0.1) }' || fail "beyond the busiest CPU: $beyond % in packing"
 [ "$(json overruns </tmp/light.json)" = 0 ] || fail "overruns in packing"
 scx_powerpack mode spread >/dev/null
 powerpack-load light --seconds 5 >/tmp/light.json

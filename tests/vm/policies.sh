@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # The knobs and the table of workloads, changed while tasks run: what they say is where the
 # tasks are.
-# vm: --cpus 4
+# vm: --slow-virtual-time
 . "$(dirname "$0")/lib.bash"
 
 # Used are CPUs above 10 %: until its first tick a thread may be anywhere.

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Real-time tasks take most of the lowest ranks: who was packed there goes on elsewhere,
 # and what they take is no capacity of ours.
-# vm: --cpus 4 --virtual-time
+# vm: --slow-virtual-time
 . "$(dirname "$0")/lib.bash"
 
 # A real-time task on CPU $1 for $2 s: 7 ms of every 10.
@@ -11,7 +11,7 @@ start --mode packing
 real_time 0 6
 first=$!
 real_time 1 6
-powerpack-load periodic --seconds 5 --settle 1 --stagger '2/20*8' >/tmp/load.json
+powerpack-load periodic --seconds 5 --settle 1 --phases even '2/20*8' >/tmp/load.json
 scx_powerpack status
 wait $first $!
 # What is left of the first two is small: the third does most of it, and the fourth what

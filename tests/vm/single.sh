@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # One CPU: there is nothing to pack, and nothing breaks.
-# vm: --cpus 1
+# vm: --cpus 1 --slow-virtual-time
 . "$(dirname "$0")/lib.bash"
 
 start --mode packing

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
 # A hundred live switches under load: nothing is detached, no task is lost.
+# vm: --slow-virtual-time
 # timeout: 400
 . "$(dirname "$0")/lib.bash"
 

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # `top` in a terminal shows what goes on, switches live, and leaves the terminal as it was.
 # only: 7
+# vm: --slow-virtual-time
 . "$(dirname "$0")/lib.bash"
 export TERM=xterm LC_ALL=C.UTF-8
 TMUX_SOCKET=/tmp/tmux.sock

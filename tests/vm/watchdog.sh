@@ -3,6 +3,7 @@
 # it waits. The kernel's watchdog ends the scheduler, which tells why.
 # Linux 6.12 warns in its deadline server when that is switched off.
 # expect-dmesg: sched_ext|stall|kernel/sched/deadline.c
+# vm: --slow-virtual-time
 . "$(dirname "$0")/lib.bash"
 
 # The kernel's own remedies against such hogs would help the task.
@@ -22,6 +23,10 @@ wait $PID || status=$?
 [ $status = 1 ] || fail "exit status $status after a stall"
 grep -q 'the kernel ended the scheduler' $LOG || fail "the end is not told"
 grep -qi 'stall' $LOG || fail "the reason is not told"
+# Its report tells of the active set, the CPU and its queue, and of the tasks there.
+for line in 'powerpack: [1-4] CPUs active, ceiling 4' 'powerpack: rank 2, surplus' 'powerpack: queue 1026, waits'; do
+	grep -Eq "$line" $LOG || fail "the report does not say '$line'"
+done
 kernel_is_back
 wait $hog || true
 wait $waiting || fail "the task was lost"

@@ -1,18 +1,21 @@
 #!/usr/bin/env bash
-# Why a task is where it is: each reason is told of a task that gives it.
-# vm: --cpus 4 --virtual-time
+# Why a task is where it is: each reason is reported of a task that gives it, but for that of
+# a CPU that goes offline.
+# vm: --virtual-time
 . "$(dirname "$0")/lib.bash"
 
-# The placements of load $2.. are told with a reason that matches $1.
+# The placements of load $2.., confined to CPUs $CPUS if that is set, have a reason that
+# matches $1.
 is_told() {
 	local pattern=$1 load
 	shift
-	powerpack-load "$@" >/dev/null &
+	taskset -c "${CPUS:-0-3}" powerpack-load "$@" >/dev/null &
 	load=$!
 	sleep 1
 	scx_powerpack why $load --most 40 >/tmp/why
 	grep -qE "$pattern" /tmp/why || fail "no '$pattern' of $*: $(head -n 30 /tmp/why)"
-	wait $load
+	kill $load 2>/dev/null || true
+	wait $load || true
 }
 
 start --mode packing
@@ -23,6 +26,9 @@ is_told 'idle active CPU, where it ran before; ran after' periodic --seconds 3 1
 is_told 'waits for the active CPUs: .* expected, 5.00 ms allowed' periodic --seconds 3 '1/10*6'
 is_told 'spilled: ' periodic --seconds 3 '6/300*5'
 is_told 'pinned: no other CPU' hogs --seconds 3 --count 2 --pin 2
+is_told 'with its waker, which is about to sleep' pipe --rounds 200000
+CPUS=2,3 is_told 'idle, of the CPUs that it is confined to' periodic --seconds 3 1/20
+CPUS=2,3 is_told 'all CPUs that it is confined to are busy' hogs --seconds 3 --count 4
 
 echo "one at a time, for root alone"
 powerpack-load periodic --seconds 12 '1/20*2' >/dev/null &

@@ -1,0 +1,29 @@
+#!/usr/bin/env bash
+# The table of workloads: a cgroup that is to be spread is spread in packing, and one that is
+# to be packed is packed in spread.
+# vm: --virtual-time
+. "$(dirname "$0")/lib.bash"
+
+job=/sys/fs/cgroup/job.slice/backup.service
+mkdir -p /tmp/etc $job
+config=/tmp/etc/config.toml
+
+# In mode $1, with `$2` in the table, light tasks of the cgroup use $3 CPUs. They begin
+# together, which scatters them over the idle CPUs if they may use these, and then rarely
+# wake at the same time.
+light_tasks_use() {
+	printf 'mode = "%s"\n[workloads]\n%s\n' "$1" "$2" >$config
+	scx_powerpack reload >/dev/null
+	(echo 0 >$job/cgroup.procs &&
+		exec powerpack-load periodic --seconds 4 --settle 1 0.5/20 0.5/21 0.5/23 0.5/26) >/tmp/light.json
+	[ "$(used /tmp/light.json 1 | wc -m)" = "$3" ] ||
+		fail "in $1 with '$2' light tasks use not $3 CPUs: $(cat /tmp/light.json)"
+}
+
+echo 'mode = "packing"' >$config
+start --config $config
+light_tasks_use packing '' 1
+light_tasks_use packing 'spread = ["backup.service"]' 4
+light_tasks_use spread '' 4
+light_tasks_use spread 'pack = ["backup.service"]' 1
+stop
