@@ -365,7 +365,7 @@ static __always_inline void tick_cpu(struct task_struct *p, s32 cpu, u64 now)
 	account_run(task, state, now);
 	if (task) {
 		keep_order(task, state);
-		wish_at_tick(state, cpu, task, now);
+		update_perf_at_tick(state, cpu, task, now);
 	}
 	if (is_active(cpu))
 		relieve(cpu);

@@ -17,15 +17,15 @@ static __always_inline void look_at_freq(struct pp_cpu *state, s32 cpu)
 		state->freq = scx_bpf_cpuperf_cur(cpu);
 }
 
-static __always_inline void tell_perf(struct pp_cpu *state, s32 cpu, u32 wish)
+static __always_inline void set_perf_target(struct pp_cpu *state, s32 cpu, u32 target)
 {
-	state->perf = wish;
-	count(PP_EV_WISH);
-	scx_bpf_cpuperf_set(cpu, wish);
+	state->perf = target;
+	count(PP_EV_PERF_TARGET);
+	scx_bpf_cpuperf_set(cpu, target);
 }
 
 /* What @cpu should have for what it runs, whose utilization is up to date. */
-static __always_inline u32 perf_wish(const struct pp_cpu *state, s32 cpu,
+static __always_inline u32 perf_target(const struct pp_cpu *state, s32 cpu,
 				     const struct pp_task *task, u64 now)
 {
 	u32 est = task->util_est, util = pp_util(task->util_fp);
@@ -33,41 +33,41 @@ static __always_inline u32 perf_wish(const struct pp_cpu *state, s32 cpu,
 	bool race = !known || queue_of(cpu_queue(cpu))->nr > 0 ||
 		    (is_active(cpu) && queue_of(llc_queue(cpu))->nr > 0);
 
-	return pp_perf_wish(pp_util(state->util_fp), util > est ? util : est, race,
+	return pp_perf_target(pp_util(state->util_fp), util > est ? util : est, race,
 			    state->capacity);
 }
 
 /* A task begins to run. */
-static __always_inline void wish_as_it_runs(struct pp_cpu *state, s32 cpu,
+static __always_inline void update_perf_at_start(struct pp_cpu *state, s32 cpu,
 					    const struct pp_task *task, u64 now)
 {
-	u32 wish;
+	u32 target;
 
 	if (!has_cpufreq)
 		return;
-	wish = perf_wish(state, cpu, task, now);
-	if (pp_perf_is_news(wish, state->perf))
-		tell_perf(state, cpu, wish);
+	target = perf_target(state, cpu, task, now);
+	if (pp_perf_differs(target, state->perf))
+		set_perf_target(state, cpu, target);
 }
 
-/* It goes on. Said again even if it is no news: the governor may have been told
- * too soon after its last change, and have missed it. */
-static __always_inline void wish_at_tick(struct pp_cpu *state, s32 cpu, const struct pp_task *task,
+/* It goes on. Set again even if it is the same: the governor may have been
+ * asked too soon after its last change, and have ignored it. */
+static __always_inline void update_perf_at_tick(struct pp_cpu *state, s32 cpu, const struct pp_task *task,
 					 u64 now)
 {
 	if (has_cpufreq)
-		tell_perf(state, cpu, perf_wish(state, cpu, task, now));
+		set_perf_target(state, cpu, perf_target(state, cpu, task, now));
 }
 
 /* An idle CPU must not keep the clock that it shares with others high. Not lower
  * than what it will have when it next runs something: the governor changes the
  * frequency only so often, and that might be too soon then. */
-static __always_inline void wish_least(struct pp_cpu *state, s32 cpu)
+static __always_inline void lower_perf_when_idle(struct pp_cpu *state, s32 cpu)
 {
 	u32 floor = pp_perf_floor(state->capacity);
 
 	if (has_cpufreq && state->perf > floor)
-		tell_perf(state, cpu, floor);
+		set_perf_target(state, cpu, floor);
 }
 
 #endif /* PP_FREQ_BPF_H */

@@ -18,7 +18,7 @@
  * four fifths of the time, as schedutil alone would have it, leaves a small one no
  * room for its second task. */
 #define PP_PERF_MARGIN_DIV 4
-/* A wish that differs by less is not worth a call: a sixteenth. */
+/* A target that differs by less is not worth a call: a sixteenth. */
 #define PP_PERF_STEP (PP_CAPACITY_MAX / 16)
 
 /* A task's utilization is right within a sixteenth after four half-lives. */
@@ -30,20 +30,20 @@ static inline int pp_perf_known(u64 age_ns, u32 nr_runs)
 	return age_ns >= PP_PERF_KNOWN_NS && nr_runs >= PP_RUNS_KNOWN;
 }
 
-/* The least that is ever wished of a CPU of @capacity that runs something. */
+/* The lowest target of a CPU of @capacity that runs something. */
 static inline u32 pp_perf_floor(u32 capacity)
 {
 	return capacity * PP_PERF_FLOOR_PCT / 100;
 }
 
 /*
- * What is wished of a CPU of @capacity with utilization @cpu_util that runs a
+ * The performance target of a CPU of @capacity with utilization @cpu_util that runs a
  * task which needed @task_util when it last ran; all 0..1024. What is not known
  * yet gets everything: the CPU's utilization would tell only after tens of
  * milliseconds (the overruns of schedutil in the run/period table). So does a
  * CPU for which others wait (@race): to pack must not add to their wait.
  */
-static inline u32 pp_perf_wish(u32 cpu_util, u32 task_util, int race, u32 capacity)
+static inline u32 pp_perf_target(u32 cpu_util, u32 task_util, int race, u32 capacity)
 {
 	u32 need = cpu_util > task_util ? cpu_util : task_util, floor = pp_perf_floor(capacity);
 
@@ -53,10 +53,11 @@ static inline u32 pp_perf_wish(u32 cpu_util, u32 task_util, int race, u32 capaci
 	return need > floor ? need : floor;
 }
 
-/* Whether @wish is news to who was told @told. */
-static inline int pp_perf_is_news(u32 wish, u32 told)
+/* Whether @target is worth a call to a governor that has @current. */
+static inline int pp_perf_differs(u32 target, u32 current)
 {
-	return wish > told ? wish - told >= PP_PERF_STEP : told - wish >= PP_PERF_STEP;
+	return target > current ? target - current >= PP_PERF_STEP
+				: current - target >= PP_PERF_STEP;
 }
 
 #endif /* PP_FREQ_H */

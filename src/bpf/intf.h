@@ -107,7 +107,7 @@ enum pp_event {
 	PP_EV_EVACUATE,
 	PP_EV_GROW,
 	PP_EV_SHRINK,
-	PP_EV_WISH,
+	PP_EV_PERF_TARGET,
 	PP_EV_MIGRATE,
 	PP_NR_EVENTS,
 };
@@ -143,7 +143,7 @@ struct pp_cpu {
 	u16 online;
 	u16 seen; /* has been online since the scheduler was loaded */
 	u32 curr_queue;
-	u32 perf; /* 0..1024, the performance that was last wished of it */
+	u32 perf; /* 0..1024, the performance target that was last set */
 	/* Real-time tasks and the like, which go before all of ours. */
 	u32 taken;	      /* they have taken the CPU from a task of ours */
 	u32 taken_fp;	      /* their utilization when the active set was last sized, as util_fp */

@@ -163,7 +163,7 @@ void BPF_STRUCT_OPS(powerpack_running, struct task_struct *p)
 	follow_clock(task, scx_bpf_task_cpu(p));
 	set_curr(cpu, task);
 	pass_clock(task);
-	wish_as_it_runs(cpu, scx_bpf_task_cpu(p), task, now);
+	update_perf_at_start(cpu, scx_bpf_task_cpu(p), task, now);
 	if (direct && !task->run_ns)
 		let_earlier_first(cpu, scx_bpf_task_cpu(p));
 }
@@ -217,7 +217,7 @@ void BPF_STRUCT_OPS(powerpack_update_idle, s32 cpu, bool idle)
 		idle = false;
 	set_idle(rank_of(cpu), idle);
 	if (idle)
-		wish_least(state, cpu);
+		lower_perf_when_idle(state, cpu);
 	/* A task may have been queued after this CPU looked for one and before
 	 * it could be seen to be idle. */
 	if (idle && queues_wait(cpu))
@@ -321,7 +321,7 @@ s32 BPF_STRUCT_OPS_SLEEPABLE(powerpack_init)
 		if (cpu_state(cpu_at(rank))->online) {
 			set_idle(rank, true);
 			cpu_state(cpu_at(rank))->perf = PP_CAPACITY_MAX;
-			wish_least(cpu_state(cpu_at(rank)), cpu_at(rank));
+			lower_perf_when_idle(cpu_state(cpu_at(rank)), cpu_at(rank));
 		}
 	}
 	/* Until the first CPU looks for what to run. */

@@ -97,7 +97,7 @@ fn print_status(status: &Status) {
     println!(
         "\nwoken on idle {}, with the waker {}; queued {}, bound {}, spilled {}, preempted {}, \
          stolen {}, evacuated {}; active set grew {} and shrank {} times; \
-         frequency asked for {} times; {} migrations",
+         performance target set {} times; {} migrations",
         counters.wake_idle,
         counters.wake_sync,
         counters.queued,
@@ -108,7 +108,7 @@ fn print_status(status: &Status) {
         counters.evacuate,
         counters.grow,
         counters.shrink,
-        counters.wish,
+        counters.perf_target,
         counters.migrate
     );
 }

@@ -34,8 +34,8 @@ pub struct Counters {
     pub grow: u64,
     #[stat(desc = "Times the active set shrank")]
     pub shrink: u64,
-    #[stat(desc = "Times a CPU's frequency was asked for; heard by schedutil alone")]
-    pub wish: u64,
+    #[stat(desc = "Performance targets set for a CPU; only schedutil obeys them")]
+    pub perf_target: u64,
     #[stat(desc = "Times a task ran on another CPU than before")]
     pub migrate: u64,
 }
@@ -59,7 +59,7 @@ impl Counters {
             evacuate: sum(intf::pp_event_PP_EV_EVACUATE),
             grow: sum(intf::pp_event_PP_EV_GROW),
             shrink: sum(intf::pp_event_PP_EV_SHRINK),
-            wish: sum(intf::pp_event_PP_EV_WISH),
+            perf_target: sum(intf::pp_event_PP_EV_PERF_TARGET),
             migrate: sum(intf::pp_event_PP_EV_MIGRATE),
         }
     }
@@ -79,7 +79,7 @@ impl Counters {
             evacuate: self.evacuate - earlier.evacuate,
             grow: self.grow - earlier.grow,
             shrink: self.shrink - earlier.shrink,
-            wish: self.wish - earlier.wish,
+            perf_target: self.perf_target - earlier.perf_target,
             migrate: self.migrate - earlier.migrate,
         }
     }

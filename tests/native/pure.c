@@ -59,9 +59,9 @@ EXPORT(u32, fit_kind, (u32 util, u32 min, u32 max, const u32 *of_kind, u32 nr),
        (util, min, max, of_kind, nr))
 EXPORT(int, is_migration_off, (u32 levels, int current, u32 prologue), (levels, current, prologue))
 EXPORT(u32, scope_of, (const struct pp_policy *policy, const struct pp_need *need), (policy, need))
-EXPORT(u32, perf_wish, (u32 cpu_util, u32 task_util, int race, u32 capacity),
+EXPORT(u32, perf_target, (u32 cpu_util, u32 task_util, int race, u32 capacity),
        (cpu_util, task_util, race, capacity))
-EXPORT(int, perf_is_news, (u32 wish, u32 told), (wish, told))
+EXPORT(int, perf_differs, (u32 target, u32 current), (target, current))
 
 EXPORT(s32, pick_idle, (const struct pp_policy *policy, const struct pp_view *view, u32 prev),
        (policy, view, prev))

@@ -40,10 +40,10 @@ pub struct Shared {
     pub running: Vec<TaskPtr>,
     /// By CPU: frequency over the highest, 0..=1024.
     pub freq: Vec<u32>,
-    /// By CPU: the performance that the scheduler wishes it to have, 0..=1024.
-    pub wish: Vec<u32>,
-    /// CPUs whose wish has just been set.
-    pub wished: Vec<usize>,
+    /// By CPU: its performance target, 0..=1024.
+    pub perf_target: Vec<u32>,
+    /// CPUs whose target has just been set.
+    pub retargeted: Vec<usize>,
     pub insertion: Option<Insertion>,
     /// CPU and flags.
     pub kicks: Vec<(usize, u64)>,
@@ -211,14 +211,14 @@ extern "C" fn scx_bpf_cpuperf_cur(cpu: i32) -> u32 {
 }
 
 #[unsafe(no_mangle)]
-extern "C" fn scx_bpf_cpuperf_set(cpu: i32, wish: u32) {
+extern "C" fn scx_bpf_cpuperf_set(cpu: i32, target: u32) {
     shared(|s| {
-        if wish > FULL as u32 {
-            s.error.get_or_insert(format!("wished performance {wish} for CPU {cpu}"));
+        if target > FULL as u32 {
+            s.error.get_or_insert(format!("performance target {target} for CPU {cpu}"));
             return;
         }
-        s.wish[cpu as usize] = wish;
-        s.wished.push(cpu as usize);
+        s.perf_target[cpu as usize] = target;
+        s.retargeted.push(cpu as usize);
     });
 }
 

@@ -31,10 +31,10 @@ pub(crate) struct Ext {
     cgroups: Cgroups,
 }
 
-/// The performance that the scheduler wishes `cpu` to have, 0..=1024 of the
+/// The performance target that the scheduler has set for `cpu`, 0..=1024 of the
 /// fastest one's highest: all of it until it says otherwise.
-pub(crate) fn wish(cpu: usize) -> u32 {
-    shared(|s| s.wish[cpu])
+pub(crate) fn perf_target(cpu: usize) -> u32 {
+    shared(|s| s.perf_target[cpu])
 }
 
 impl Ext {
@@ -108,7 +108,7 @@ impl Kernel {
                 local: (0..nr).map(|_| Dsq::default()).collect(),
                 running: vec![std::ptr::null_mut(); nr],
                 freq,
-                wish: vec![FULL as u32; nr],
+                perf_target: vec![FULL as u32; nr],
                 ..Shared::default()
             }
         });
@@ -141,8 +141,8 @@ impl Kernel {
     }
 
     fn after_op(&mut self) {
-        let (kicks, wished, error) = shared(|s| {
-            (std::mem::take(&mut s.kicks), std::mem::take(&mut s.wished), s.error.take())
+        let (kicks, retargeted, error) = shared(|s| {
+            (std::mem::take(&mut s.kicks), std::mem::take(&mut s.retargeted), s.error.take())
         });
         if let Some(error) = error {
             panic!("the scheduler did what the kernel does not allow: {error}");
@@ -156,7 +156,7 @@ impl Kernel {
             }
             self.resched(cpu);
         }
-        for cpu in wished {
+        for cpu in retargeted {
             self.util_changed(cpu);
         }
     }

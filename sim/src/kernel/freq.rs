@@ -19,11 +19,11 @@ impl Kernel {
     }
 
     /// What schedutil takes a CPU's utilization to be, 0..=1 of its capacity. Of
-    /// sched_ext it hears the wish (scx_bpf_cpuperf_set()), and nothing else.
+    /// sched_ext it receives the target (scx_bpf_cpuperf_set()), and nothing else.
     fn util_of(&self, cpu: usize, governor: Governor) -> f64 {
         let state = &self.cpus[cpu];
         if let Class::Ext(_) = self.class {
-            return f64::from(crate::ext::wish(cpu)) / state.place.capacity as f64;
+            return f64::from(crate::ext::perf_target(cpu)) / state.place.capacity as f64;
         }
         let running = state.running.is_some();
         let input = |full: f64| if running { full } else { 0.0 };

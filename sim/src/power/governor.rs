@@ -13,7 +13,7 @@ pub enum Governor {
     Powersave,
     Ondemand,
     Interactive,
-    /// As the scheduler's utilization or wish says, scaled by frequency.
+    /// As the scheduler's utilization or target says, scaled by frequency.
     #[default]
     Schedutil,
     /// The same where the kernel does not know the frequency, as first posted in 2016.
