@@ -119,7 +119,7 @@ unsafe extern "C" {
     safe fn native_fit_kind(util: u32, min: u32, max: u32, of_kind: &[u32; 4], nr: u32) -> u32;
     safe fn native_scope_of(policy: &pp_policy, need: &Need) -> u32;
     safe fn native_perf_target(cpu_util: u32, task_util: u32, race: i32, capacity: u32) -> u32;
-    safe fn native_perf_differs(wish: u32, told: u32) -> i32;
+    safe fn native_perf_differs(target: u32, current: u32) -> i32;
     safe fn native_pick_idle(policy: &pp_policy, view: &View, prev: u32) -> i32;
     safe fn native_pick_surplus(view: &View) -> i32;
     safe fn native_whole_cores(idle: u64, siblings: u64, threads: u32) -> u64;
@@ -269,8 +269,8 @@ fn a_cpu_is_wished_what_it_needs_and_not_less_than_is_worth_it() {
     assert_eq!(native_perf_target(100, 700, 0, 1000), 875, "what the task needed before");
     assert_eq!(native_perf_target(0, 0, 1, 1000), 1000, "others wait, or nothing is known");
     assert_eq!(native_perf_target(900, 0, 0, 400), 400);
-    let news = |wish, told| native_perf_differs(wish, told) == 1;
-    assert!(news(564, 500) && news(500, 564) && !news(563, 500) && !news(500, 500));
+    let differs = |target, current| native_perf_differs(target, current) == 1;
+    assert!(differs(564, 500) && differs(500, 564) && !differs(563, 500) && !differs(500, 500));
 }
 
 #[test]

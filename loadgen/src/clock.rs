@@ -58,7 +58,7 @@ pub fn sleep_until(when_ns: u64) {
 }
 
 /// Pauses the calling thread, so that the kernel counts what it has run: /proc/schedstat is
-/// told when a task stops, and whoever joins a thread may be on before it has.
+/// reported when a task stops, and whoever joins a thread may be on before it has.
 pub fn end_run() {
     std::thread::sleep(Duration::from_millis(1));
 }
@@ -138,10 +138,10 @@ pub fn set_nice(nice: i32) -> Result<()> {
 mod tests {
     use super::*;
 
-    /// The loads stand and fall with this: what is told is burnt, of the
+    /// The loads stand and fall with this: what is asked for is burnt, of the
     /// thread's own time, whatever else the machine does.
     #[test]
-    fn burning_uses_what_it_is_told() {
+    fn burning_uses_what_is_asked_for() {
         let begin = thread_cpu_ns();
         burn(50_000_000);
         let used = thread_cpu_ns() - begin;

@@ -37,7 +37,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_command_is_timed_and_a_failed_one_is_told() {
+    fn a_command_is_timed_and_a_failed_one_is_reported() {
         let run = |words: &[&str]| run(&words.iter().map(|&word| word.into()).collect::<Vec<_>>());
         let elapsed_s = run(&["sleep", "0.2"]).unwrap().elapsed_s;
         assert!((0.2..2.0).contains(&elapsed_s), "{elapsed_s}");

@@ -67,7 +67,7 @@ pub enum Work {
         run_ns: u64,
         think_ns: u64,
     },
-    /// Tasks that hand so many messages on, each to any of the others.
+    /// Tasks that pass a number of messages on, each to any of the others.
     Exchange {
         tasks: usize,
         messages: usize,
@@ -155,7 +155,7 @@ pub struct Load {
 
 /// Where a load has got to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Moment {
+pub enum Phase {
     /// The measurement begins,
     Settled,
     /// and ends.
@@ -164,11 +164,11 @@ pub enum Moment {
 
 /// Runs the threads of all kinds. Fails when one may not have its nice value or CPUs.
 pub fn run(kinds: &[Kind], course: Course) -> Result<Report> {
-    run_told(kinds, course, |_| ())
+    run_reporting(kinds, course, |_| ())
 }
 
 /// The same; `tell` is called as the measurement begins and ends.
-pub fn run_told(kinds: &[Kind], course: Course, tell: impl Fn(Moment)) -> Result<Report> {
+pub fn run_reporting(kinds: &[Kind], course: Course, report: impl Fn(Phase)) -> Result<Report> {
     clock::lock_memory();
     let unknown = course.additions_per_s == 0 && kinds.iter().any(|kind| kind.fixed_work);
     let additions_per_s = if unknown { clock::additions_per_s() } else { course.additions_per_s };
@@ -185,11 +185,11 @@ pub fn run_told(kinds: &[Kind], course: Course, tell: impl Fn(Moment)) -> Result
         threads.push(of_kind);
     }
     clock::sleep_until(times.settled - METER_LEAD_NS);
-    tell(Moment::Settled);
+    report(Phase::Settled);
     let meter = Meter::start()?;
     clock::sleep_until(times.end);
     let non_idle = meter.stop()?;
-    tell(Moment::Over);
+    report(Phase::Over);
     let mut records = Vec::new();
     for (kind, threads) in kinds.iter().zip(threads) {
         let (mut record, nr) = (Record::default(), threads.len());

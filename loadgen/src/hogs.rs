@@ -69,7 +69,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_hog_works_for_as_long_as_it_is_told() {
+    fn a_hog_works_for_the_given_time() {
         let begin = clock::now_ns();
         let (work, cpu_ns) = hog(begin + 200_000_000, None, None).unwrap();
         assert!(work > 0 && cpu_ns > 0 && clock::now_ns() >= begin + 200_000_000);

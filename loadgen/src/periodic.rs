@@ -61,7 +61,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn specs_parse_and_mistakes_are_told() {
+    fn specs_parse_and_mistakes_are_reported() {
         let spec: TaskSpec = "0.5/33*2".parse().unwrap();
         assert_eq!((spec.run_ns, spec.period_ns, spec.count), (500_000, 33_000_000, 2));
         for bad in ["", "3", "3/", "3/2", "0/5", "1/2*0", "1/2*x", "a/b"] {

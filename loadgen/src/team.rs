@@ -7,7 +7,7 @@ use std::sync::mpsc::{Receiver, channel};
 use anyhow::{Context, Result};
 
 use crate::engine::{Kind, Load, Rhythm, Work};
-use crate::hand::{Hand, Mailbox, Thread};
+use crate::worker::{Mailbox, Thread, Worker};
 
 /// Random phases are those of the simulator's first seed.
 const PHASES_SEED: u64 = 1;
@@ -25,8 +25,8 @@ pub fn spawn(kind: &Kind, nth: u64, load: Load) -> Result<Vec<Thread>> {
     Ok(match &kind.work {
         Work::Periodic { run_ns, rhythm } => {
             let (run_ns, rhythm, start) = (*run_ns, *rhythm, first(rhythm.period_ns));
-            let hand = Hand::of(kind, nth, load, nr(rhythm.period_ns));
-            vec![hand.start(move |hand| hand.periodic(run_ns, rhythm, start, None))]
+            let worker = Worker::of(kind, nth, load, nr(rhythm.period_ns));
+            vec![worker.start(move |worker| worker.periodic(run_ns, rhythm, start, None))]
         }
         Work::Pipeline { runs_ns, rhythm } => {
             pipeline(kind, nth, load, (runs_ns, *rhythm), first(rhythm.period_ns))
@@ -36,17 +36,17 @@ pub fn spawn(kind: &Kind, nth: u64, load: Load) -> Result<Vec<Thread>> {
         }
         Work::Client { run_ns, think_ns } => {
             let (run_ns, think_ns) = (*run_ns, *think_ns);
-            let hand = Hand::of(kind, nth, load, nr(run_ns + think_ns));
-            vec![hand.start(move |hand| hand.client(run_ns, think_ns))]
+            let worker = Worker::of(kind, nth, load, nr(run_ns + think_ns));
+            vec![worker.start(move |worker| worker.client(run_ns, think_ns))]
         }
         Work::Exchange { tasks, messages, run_ns } => {
             exchange(kind, nth, load, (*tasks, *messages, *run_ns))?
         }
-        Work::Hog => vec![Hand::of(kind, nth, load, nr(1_000_000)).start(Hand::hog)],
+        Work::Hog => vec![Worker::of(kind, nth, load, nr(1_000_000)).start(Worker::hog)],
     })
 }
 
-/// The stages of a pipeline; what they hand on is when the piece was planned to begin.
+/// The stages of a pipeline; what they pass on is when the piece was planned to begin.
 fn pipeline(
     kind: &Kind,
     nth: u64,
@@ -60,10 +60,10 @@ fn pipeline(
     for (stage, &run_ns) in runs_ns.iter().enumerate() {
         let (to, next) = channel();
         let to = (stage + 1 < runs_ns.len()).then_some(to);
-        let hand = Hand::of(kind, nth * runs_ns.len() as u64 + stage as u64, load, pieces);
+        let worker = Worker::of(kind, nth * runs_ns.len() as u64 + stage as u64, load, pieces);
         threads.push(match from.replace(next) {
-            None => hand.start(move |hand| hand.periodic(run_ns, rhythm, start, to)),
-            Some(from) => hand.start(move |hand| hand.stage(run_ns, &from, to)),
+            None => worker.start(move |worker| worker.periodic(run_ns, rhythm, start, to)),
+            Some(from) => worker.start(move |worker| worker.stage(run_ns, &from, to)),
         });
     }
     threads
@@ -85,18 +85,20 @@ fn team(
         let (call, called) = channel();
         let (done, seed) = (done.clone(), nth * (workers as u64 + 1) + worker as u64);
         calls.push(call);
-        threads.push(Hand::of(kind, seed, load, 0).start(move |hand| {
+        threads.push(Worker::of(kind, seed, load, 0).start(move |worker| {
             while let Ok(at) = called.recv() {
-                hand.called(at);
-                hand.burn(run_ns);
+                worker.called(at);
+                worker.burn(run_ns);
                 // The leader waits for all it has called.
                 let _ = done.send(());
             }
         }));
     }
     let pieces = ((load.times.end - load.times.start) / period_ns.max(run_ns) + 1) as usize;
-    let hand = Hand::of(kind, nth * (workers as u64 + 1) + workers as u64, load, pieces);
-    threads.push(hand.start(move |hand| hand.lead(leader_ns, period_ns, start, &calls, &all_done)));
+    let worker = Worker::of(kind, nth * (workers as u64 + 1) + workers as u64, load, pieces);
+    threads.push(
+        worker.start(move |worker| worker.lead(leader_ns, period_ns, start, &calls, &all_done)),
+    );
     threads
 }
 
@@ -112,9 +114,9 @@ fn exchange(
         pipes.context("cannot make pipes for an exchange")?.into_iter().unzip();
     let writers = Arc::new(writers);
     let start = |(own, reader)| {
-        let hand = Hand::of(kind, nth * tasks as u64 + own as u64, load, ACTIVATIONS_OF_MEMBER);
+        let worker = Worker::of(kind, nth * tasks as u64 + own as u64, load, ACTIVATIONS_OF_MEMBER);
         let mailbox = Mailbox { own, reader, writers: Arc::clone(&writers) };
-        hand.start(move |hand| hand.member(run_ns, own < messages, mailbox))
+        worker.start(move |worker| worker.member(run_ns, own < messages, mailbox))
     };
     Ok(readers.into_iter().enumerate().map(start).collect())
 }

@@ -108,7 +108,7 @@ mod tests {
     }
 
     #[test]
-    fn every_kind_burns_what_it_is_told() {
+    fn every_kind_burns_what_its_file_says() {
         burns("periodic = { run_ms = 5, period_ms = 50 }", 0.005);
         let task = burns("pipeline = { run_ms = [2, 3, 1], period_ms = 50 }", 0.006);
         assert_eq!(task.threads, 3);
@@ -151,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn shipped_workloads_can_be_run_and_what_cannot_is_told() {
+    fn shipped_workloads_can_be_run_and_what_cannot_is_reported() {
         for (name, text) in powerpack_sim::WORKLOADS {
             let kinds = kinds(&Workload::parse(text).unwrap());
             assert!(kinds.is_ok_and(|kinds| !kinds.is_empty()), "{name}");

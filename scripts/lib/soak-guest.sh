@@ -48,11 +48,11 @@ while [ $((SECONDS - begin)) -lt $((minutes * 60)) ]; do
 	now=$((SECONDS - begin))
 	step "$((switches + 1))"
 	kill -0 $PID 2>/dev/null || fail "the agent has ended: $(tail -n 3 $LOG)"
-	if [ $((now / 300)) -gt "${told:--1}" ]; then
-		told=$((now / 300))
+	if [ $((now / 300)) -gt "${reported:--1}" ]; then
+		reported=$((now / 300))
 		row $((now / 60))
 		# Everything has happened once by then.
-		[ "$told" != 1 ] || settled_kb=$rss_kb
+		[ "$reported" != 1 ] || settled_kb=$rss_kb
 	fi
 	# What took longer is made up for: a switch a second in the mean.
 	while [ $((SECONDS - begin)) -lt $switches ]; do sleep 0.1; done

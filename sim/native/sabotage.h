@@ -21,7 +21,7 @@ static u32 sabotage;
 #define pp_should_wait(args...) (sabotage == SABOTAGE_NO_SPILL || pp_should_wait(args))
 #define pp_is_overdue(args...) (sabotage != SABOTAGE_NO_SPILL && pp_is_overdue(args))
 
-/* A CPU is not told that there is work for it. */
+/* A CPU is not notified that there is work for it. */
 static inline void kick_or_lose(s32 cpu, u64 flags)
 {
 	if (sabotage != SABOTAGE_LOST_KICK)

@@ -38,7 +38,7 @@ pub struct Cpu {
     pub(crate) siblings: Vec<usize>,
     pub(crate) running: Option<usize>,
     /// Changes whenever what runs does.
-    pub(crate) stint: u64,
+    pub(crate) run_seq: u64,
     /// Changes whenever what runs is to be done at another time.
     pub(crate) pace: u64,
     /// What ran is accounted until here (ns).
@@ -62,7 +62,7 @@ pub fn cpus_of(machine: &Machine) -> Vec<Cpu> {
             online: true,
             siblings: core.map(|other| other.cpu).collect(),
             running: None,
-            stint: 0,
+            run_seq: 0,
             pace: 0,
             accounted_ns: 0,
             schedule_pending: false,

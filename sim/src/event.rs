@@ -9,7 +9,7 @@ use std::collections::binary_heap::PeekMut;
 pub enum Event {
     /// A task's timer.
     Wake(usize),
-    /// The tick of a CPU that was busy at the stint given.
+    /// The tick of a CPU that was busy at the run_seq given.
     Tick(usize, u64),
     /// What a CPU runs has done its work, if it is still at that pace.
     Done(usize, u64),
@@ -17,7 +17,7 @@ pub enum Event {
     Schedule(usize),
     /// A clock domain's governor looks at its load.
     Look(usize),
-    /// A tick that an idle CPU has kept, if it still is idle at the stint given.
+    /// A tick that an idle CPU has kept, if it still is idle at the run_seq given.
     IdleTick(usize, u64),
 }
 

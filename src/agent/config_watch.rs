@@ -174,20 +174,20 @@ mod tests {
         let file = dir.join("conf/config.toml");
         let (sender, events) = unbounded();
         watch_config(&file, sender).unwrap();
-        let told = |what: &str| {
+        let reported = |what: &str| {
             let event = events.recv_timeout(Duration::from_secs(20));
             assert!(matches!(event, Ok(Event::ConfigChanged)), "{what}");
             let more = events.recv_timeout(3 * QUIET);
-            assert!(more.is_err(), "{what} was told twice");
+            assert!(more.is_err(), "{what} was reported twice");
         };
         fs::create_dir(dir.join("conf")).unwrap();
         fs::write(&file, "1").unwrap();
-        told("a file in a new directory");
+        reported("a file in a new directory");
         fs::write(&file, "2").unwrap();
-        told("a file that is written");
+        reported("a file that is written");
         fs::write(dir.join("conf/new"), "3").unwrap();
         fs::rename(dir.join("conf/new"), &file).unwrap();
-        told("a file that is replaced");
+        reported("a file that is replaced");
         for nr in ["..1", "..2"] {
             fs::create_dir(dir.join("conf").join(nr)).unwrap();
             fs::write(dir.join("conf").join(nr).join("config.toml"), nr).unwrap();
@@ -195,12 +195,12 @@ mod tests {
         symlink("..1", dir.join("conf/..data")).unwrap();
         fs::remove_file(&file).unwrap();
         symlink("..data/config.toml", &file).unwrap();
-        told("a file behind links");
+        reported("a file behind links");
         symlink("..2", dir.join("conf/..data_tmp")).unwrap();
         fs::rename(dir.join("conf/..data_tmp"), dir.join("conf/..data")).unwrap();
-        told("a link that is swapped");
+        reported("a link that is swapped");
         fs::remove_dir_all(dir.join("conf")).unwrap();
-        told("a file that is removed");
+        reported("a file that is removed");
         fs::write(dir.join("other"), "").unwrap();
         assert!(events.recv_timeout(3 * QUIET).is_err(), "another file is no news");
         fs::remove_dir_all(&dir).unwrap();

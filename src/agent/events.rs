@@ -1,4 +1,4 @@
-//! What wakes the agent from outside: signals, the configuration file, the desktop's power
+//! What wakes the agent from services: signals, the configuration file, the desktop's power
 //! profile, clients.
 
 use std::io::{self, IsTerminal};

@@ -4,6 +4,7 @@
 //! client, and tells systemd that it lives if that wants to know.
 
 mod config_watch;
+mod desired;
 pub mod events;
 pub mod hints;
 mod load;
@@ -13,7 +14,6 @@ pub mod server;
 mod session;
 pub mod stats;
 mod systemd;
-mod wish;
 
 use std::mem::MaybeUninit;
 use std::net::SocketAddr;
@@ -37,15 +37,15 @@ use crate::scheduler::counters::Counters;
 use crate::settings::config;
 use crate::settings::hints as settings_hints;
 use config_watch::watch_config;
+use desired::Desired;
 use events::{Event, watch_signals};
 use hints::InForce;
 use metrics::Metrics;
 use power_profile::watch_profile;
 use server::Server;
 use session::{End, Session};
-use wish::Wish;
 
-/// Loads the scheduler and serves until it is told to stop.
+/// Loads the scheduler and serves until it is asked to stop.
 /// Fails, with nothing attached, when it cannot be loaded or the kernel ends it.
 pub fn run(cli: &Cli) -> Result<()> {
     let (news, events) = unbounded();
@@ -54,7 +54,7 @@ pub fn run(cli: &Cli) -> Result<()> {
         warn!("{err:#}: say 'scx_powerpack reload' when it has changed");
     }
     let mut ranks = Ranks::read()?;
-    let wish = Wish::new(cli, &ranks)?;
+    let desired = Desired::new(cli, &ranks)?;
     preflight::check_can_load()?;
     let _server = Server::start(news.clone())?;
     watch_signals(news.clone())?;
@@ -62,9 +62,9 @@ pub fn run(cli: &Cli) -> Result<()> {
     // The socket is ours: no other agent runs.
     hints::recover(Path::new(hints::RECORD));
     let hints =
-        InForce::new(wish.hints.clone(), &settings_hints::root(), Path::new(hints::RECORD))?;
-    let mut agent = Agent { cli, wish, hints, events, outside: Outside::new(news)? };
-    agent.outside.serve_metrics(agent.wish.metrics)?;
+        InForce::new(desired.hints.clone(), &settings_hints::root(), Path::new(hints::RECORD))?;
+    let mut agent = Agent { cli, desired, hints, events, services: Services::new(news)? };
+    agent.services.serve_metrics(agent.desired.metrics)?;
     loop {
         match agent.run_once(ranks)? {
             End::Stopped => return Ok(()),
@@ -77,16 +77,16 @@ pub fn run(cli: &Cli) -> Result<()> {
 /// What stays when the scheduler is loaded anew.
 struct Agent<'a> {
     cli: &'a Cli,
-    wish: Wish,
+    desired: Desired,
     /// Put back when this is dropped.
     hints: InForce,
     events: Receiver<Event>,
-    outside: Outside,
+    services: Services,
 }
 
 impl Agent<'_> {
     fn run_once(&mut self, ranks: Ranks) -> Result<End> {
-        let policy = self.wish.policy(&ranks)?;
+        let policy = self.desired.policy(&ranks)?;
         let mut object = MaybeUninit::uninit();
         let scheduler = Scheduler::start(&ranks, policy, self.cli.verbose, &mut object)?;
         let exited = watch(scheduler.exit_fd()?)?;
@@ -107,15 +107,15 @@ impl Agent<'_> {
             ranks,
             policy,
             clock,
-            &mut self.wish,
+            &mut self.desired,
             &mut self.hints,
         );
-        session.note_profile(self.outside.profile);
+        session.note_profile(self.services.profile);
         session.classify()?;
-        self.outside.follow(&mut session);
+        self.services.follow(&mut session);
         give_back_memory();
         systemd::ready(&session.summary());
-        serve(&mut session, &mut self.outside, &self.events, &exited, &server)?;
+        serve(&mut session, &mut self.services, &self.events, &exited, &server)?;
         systemd::stopping();
         session.end()
     }
@@ -124,7 +124,7 @@ impl Agent<'_> {
 /// Until the user wants it to end, or the kernel has ended it.
 fn serve(
     session: &mut Session<'_>,
-    outside: &mut Outside,
+    services: &mut Services,
     events: &Receiver<Event>,
     exited: &Receiver<()>,
     server: &StatsServer<(), Counters>,
@@ -136,7 +136,7 @@ fn serve(
             recv(exited) -> _ => return Ok(()),
             recv(events) -> event => match event {
                 Ok(Event::Stop) | Err(_) => return Ok(()),
-                Ok(event) => outside.take(event, session),
+                Ok(event) => services.take(event, session),
             },
             recv(stats_in) -> asked => match asked {
                 Ok(()) => stats_out.send(session.counters()?)?,
@@ -144,37 +144,37 @@ fn serve(
             },
             recv(session.timer()) -> _ => {
                 session.look_around();
-                outside.follow(session);
+                services.follow(session);
             }
             recv(heartbeat) -> _ => systemd::alive(),
         }
     }
 }
 
-/// Who the agent deals with beside the kernel.
-struct Outside {
+/// What the agent serves and asks beside the kernel: metrics, systemd, the power profile.
+struct Services {
     /// For those who have news for the agent.
     news: Sender<Event>,
     metrics: Option<Metrics>,
     /// systemd has opened the port for metrics: it is not ours to change.
     has_socket: bool,
-    /// As it was told last.
+    /// As it was last reported.
     profile: PowerProfile,
-    /// What systemd was told last.
-    told: String,
+    /// The status that systemd was last sent.
+    sent_status: String,
 }
 
-impl Outside {
+impl Services {
     fn new(news: Sender<Event>) -> Result<Self> {
         let listen = |listener| Metrics::listen(listener, news.clone());
         let metrics = systemd::metrics_socket().map(listen).transpose()?;
         let has_socket = metrics.is_some();
-        Ok(Outside {
+        Ok(Services {
             news,
             metrics,
             has_socket,
             profile: PowerProfile::Unknown,
-            told: String::new(),
+            sent_status: String::new(),
         })
     }
 
@@ -220,9 +220,9 @@ impl Outside {
             error!("{err:#}");
         }
         let summary = session.summary();
-        if self.told != summary {
+        if self.sent_status != summary {
             systemd::status(&summary);
-            self.told = summary;
+            self.sent_status = summary;
         }
     }
 
@@ -233,7 +233,7 @@ impl Outside {
         }
     }
 
-    /// The configuration file anew, for who is not there to be told how it went.
+    /// The configuration file anew, where nobody waits for the outcome.
     fn reload(&mut self, session: &mut Session<'_>) {
         systemd::reloading();
         match session.reload() {

@@ -1,4 +1,4 @@
-//! What systemd is told, if it has started us: ready, reloading, stopping, alive.
+//! What is sent to systemd, if it has started us: ready, reloading, stopping, alive.
 
 use std::net::TcpListener;
 use std::os::fd::FromRawFd;

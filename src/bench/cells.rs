@@ -299,7 +299,7 @@ pub mod tests {
     }
 
     #[test]
-    fn a_difference_is_told_and_noise_is_called_noise() {
+    fn a_difference_is_shown_and_noise_is_called_noise() {
         let line = |value| tables(&benchmark(value))[0].rows[0][2].line();
         assert_eq!(line(110.0), "110 +10.0 %");
         assert_eq!(line(100.0), "100 =");

@@ -20,7 +20,7 @@ pub const OVER: &str = "over";
 
 /// What a load tells.
 #[derive(Debug)]
-pub enum Word {
+pub enum Message {
     Settled,
     Over,
     /// A workload's report.
@@ -32,7 +32,7 @@ pub enum Word {
 /// A load that runs; dropping it kills it.
 pub struct LoadProcess {
     child: Child,
-    words: Receiver<Word>,
+    messages: Receiver<Message>,
     /// Its number may be another's by now.
     has_ended: bool,
 }
@@ -55,7 +55,7 @@ impl LoadProcess {
         Self::start(command, follow_program)
     }
 
-    fn start(mut command: Command, follow: fn(PipeReader, &Sender<Word>)) -> Result<Self> {
+    fn start(mut command: Command, follow: fn(PipeReader, &Sender<Message>)) -> Result<Self> {
         let (output, input) = io::pipe()?;
         command.stdin(Stdio::null()).stdout(input.try_clone()?).stderr(input);
         own_group(&mut command, libc::SIGKILL);
@@ -63,15 +63,15 @@ impl LoadProcess {
         let child = command.spawn().with_context(|| format!("cannot run {name}"))?;
         // It holds the other ends of the pipe, and would keep them open.
         drop(command);
-        let (say, words) = channel();
-        thread::spawn(move || follow(output, &say));
-        Ok(LoadProcess { child, words, has_ended: false })
+        let (sender, messages) = channel();
+        thread::spawn(move || follow(output, &sender));
+        Ok(LoadProcess { child, messages, has_ended: false })
     }
 
     /// What it tells next; `None` if it tells nothing within `timeout`. Fails after its last
     /// word.
-    pub fn word(&self, timeout: Duration) -> Result<Option<Word>> {
-        match self.words.recv_timeout(timeout) {
+    pub fn next_message(&self, timeout: Duration) -> Result<Option<Message>> {
+        match self.messages.recv_timeout(timeout) {
             Ok(word) => Ok(Some(word)),
             Err(RecvTimeoutError::Timeout) => Ok(None),
             Err(RecvTimeoutError::Disconnected) => bail!("it ended without a word"),
@@ -97,14 +97,14 @@ impl Drop for LoadProcess {
     }
 }
 
-fn follow_workload(output: PipeReader, say: &Sender<Word>) {
+fn follow_workload(output: PipeReader, sender: &Sender<Message>) {
     let mut rest = String::new();
     for line in BufReader::new(output).lines().map_while(Result::ok) {
         let word = match line.as_str() {
-            SETTLED => Word::Settled,
-            OVER => Word::Over,
+            SETTLED => Message::Settled,
+            OVER => Message::Over,
             line => match serde_json::from_str(line) {
-                Ok(report) => Word::Report(report),
+                Ok(report) => Message::Report(report),
                 Err(_) => {
                     rest = rest + line + "\n";
                     continue;
@@ -112,18 +112,18 @@ fn follow_workload(output: PipeReader, say: &Sender<Word>) {
             },
         };
         // Nobody listens any more to a load that is about to be killed.
-        let _ = say.send(word);
+        let _ = sender.send(word);
     }
-    let _ = say.send(Word::Output(rest));
+    let _ = sender.send(Message::Output(rest));
 }
 
-fn follow_program(mut output: PipeReader, say: &Sender<Word>) {
+fn follow_program(mut output: PipeReader, sender: &Sender<Message>) {
     let mut bytes = Vec::new();
     // What is no text is no figure either.
-    let _ = say.send(Word::Settled);
+    let _ = sender.send(Message::Settled);
     let _ = output.read_to_end(&mut bytes);
-    let _ = say.send(Word::Over);
-    let _ = say.send(Word::Output(String::from_utf8_lossy(&bytes).into_owned()));
+    let _ = sender.send(Message::Over);
+    let _ = sender.send(Message::Output(String::from_utf8_lossy(&bytes).into_owned()));
 }
 
 #[cfg(test)]
@@ -132,7 +132,7 @@ mod tests {
 
     const SOON: Duration = Duration::from_secs(10);
 
-    fn shell(script: &str, follow: fn(PipeReader, &Sender<Word>)) -> LoadProcess {
+    fn shell(script: &str, follow: fn(PipeReader, &Sender<Message>)) -> LoadProcess {
         let mut command = Command::new("sh");
         command.args(["-c", script]);
         LoadProcess::start(command, follow).unwrap()
@@ -141,18 +141,20 @@ mod tests {
     #[test]
     fn a_workload_is_followed() {
         let load = shell("echo settled; echo over; echo 'oh no' >&2; exit 3", follow_workload);
-        assert!(matches!(load.word(SOON).unwrap(), Some(Word::Settled)));
-        assert!(matches!(load.word(SOON).unwrap(), Some(Word::Over)));
-        assert!(matches!(load.word(SOON).unwrap(), Some(Word::Output(text)) if text == "oh no\n"));
-        assert!(load.word(SOON).is_err());
+        assert!(matches!(load.next_message(SOON).unwrap(), Some(Message::Settled)));
+        assert!(matches!(load.next_message(SOON).unwrap(), Some(Message::Over)));
+        assert!(
+            matches!(load.next_message(SOON).unwrap(), Some(Message::Output(text)) if text == "oh no\n")
+        );
+        assert!(load.next_message(SOON).is_err());
         assert!(load.finish().unwrap_err().to_string().contains("exit status: 3"));
     }
 
     #[test]
     fn a_program_that_is_dropped_is_gone_with_its_children() {
         let load = shell("sleep 1000 & echo $!; wait", follow_program);
-        assert!(matches!(load.word(SOON).unwrap(), Some(Word::Settled)));
-        assert!(load.word(Duration::from_millis(100)).unwrap().is_none());
+        assert!(matches!(load.next_message(SOON).unwrap(), Some(Message::Settled)));
+        assert!(load.next_message(Duration::from_millis(100)).unwrap().is_none());
         let group = -(load.child.id() as i32);
         drop(load);
         // What was killed may still be there for a moment, until init has reaped it.

@@ -210,7 +210,7 @@ impl Benchmark {
         self.bar.set_position(0);
         match result {
             Err(err) if err.is::<Interrupted>() => Err(err),
-            // It will fail again, and be told then.
+            // It will fail again, and be reported then.
             _ => Ok(()),
         }
     }
@@ -345,7 +345,7 @@ fn systems_of(names: &[String]) -> Result<Vec<System>> {
     Ok(systems)
 }
 
-/// Not everybody can be told to leave cores alone.
+/// Not every system can be asked to leave cores alone.
 fn applies(load: &Load, system: &System) -> bool {
     load.info.max_cores.is_none() || system.takes_ceilings
 }

@@ -25,7 +25,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::{Context, Result};
-use powerpack_load::engine::{self, Course, Moment};
+use powerpack_load::engine::{self, Course, Phase};
 use powerpack_sim::Workload;
 
 use crate::cli::{BenchArgs, BenchCommand};
@@ -90,14 +90,14 @@ fn load(course: Course, workload: &str) -> Result<()> {
     let course = Course { phases: workload.phases, ..course }.checked()?;
     let tell = |moment| {
         let word = match moment {
-            Moment::Settled => child::SETTLED,
-            Moment::Over => child::OVER,
+            Phase::Settled => child::SETTLED,
+            Phase::Over => child::OVER,
         };
         println!("{word}");
         // Who measures has gone away: then this is about to be killed.
         let _ = io::stdout().flush();
     };
-    let report = engine::run_told(&powerpack_load::workload::kinds(&workload)?, course, tell)?;
+    let report = engine::run_reporting(&powerpack_load::workload::kinds(&workload)?, course, tell)?;
     println!("{}", serde_json::to_string(&report)?);
     Ok(())
 }

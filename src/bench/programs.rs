@@ -222,7 +222,7 @@ mod tests {
     }
 
     #[test]
-    fn who_prints_nothing_useful_is_told() {
+    fn a_program_that_prints_nothing_useful_is_reported() {
         let program = Program::parse("hackbench -g 2").unwrap();
         let text = program.figures("hackbench: cannot fork\n").unwrap_err().to_string();
         assert_eq!(text, "no figures in what hackbench printed: hackbench: cannot fork");

@@ -182,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_results_file_is_told_in_a_sentence() {
+    fn what_is_no_results_file_is_reported_in_a_sentence() {
         let file = std::env::temp_dir().join(format!("no-results-{}.json", std::process::id()));
         fs::write(&file, "{}").unwrap();
         let text = format!("{:#}", Results::read(&file).unwrap_err());

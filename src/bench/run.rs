@@ -7,7 +7,7 @@ use std::time::Duration;
 use anyhow::{Result, bail, ensure};
 use powerpack_load::record::{Report, TaskReport};
 
-use super::child::{LoadProcess, Word};
+use super::child::{LoadProcess, Message};
 use super::meter::{Measured, Meter};
 use super::metric::Metric;
 use super::programs::Figures;
@@ -45,9 +45,9 @@ pub struct Runner<'a> {
     pub progress: &'a dyn Fn(f64),
 }
 
-/// What a load told until its end.
+/// What a load reported until its end.
 #[derive(Default)]
-struct Told {
+struct Outcome {
     measured: Measured,
     report: Option<Report>,
     output: String,
@@ -63,25 +63,25 @@ impl Runner<'_> {
             }
             What::Program(program) => LoadProcess::program(program)?,
         };
-        let told = self.follow(&process, load)?;
+        let outcome = self.follow(&process, load)?;
         let cpu_s = match process.finish() {
-            Err(err) if !told.output.trim().is_empty() => {
-                bail!("{err}: {}", last_line(&told.output))
+            Err(err) if !outcome.output.trim().is_empty() => {
+                bail!("{err}: {}", last_line(&outcome.output))
             }
             cpu_s => cpu_s?,
         };
-        let mut run = told.measured.into_run(cpu_s, load);
-        match (&load.what, told.report) {
-            (What::Program(program), _) => run.figures.extend(program.figures(&told.output)?),
+        let mut run = outcome.measured.into_run(cpu_s, load);
+        match (&load.what, outcome.report) {
+            (What::Program(program), _) => run.figures.extend(program.figures(&outcome.output)?),
             (_, Some(report)) => add_report(&mut run, &report),
-            _ => bail!("it ended without a report: {}", last_line(&told.output)),
+            _ => bail!("it ended without a report: {}", last_line(&outcome.output)),
         }
         add_efficiency(&mut run.figures);
         Ok(run)
     }
 
-    fn follow(&self, process: &LoadProcess, load: &Load) -> Result<Told> {
-        let mut told = Told::default();
+    fn follow(&self, process: &LoadProcess, load: &Load) -> Result<Outcome> {
+        let mut outcome = Outcome::default();
         let mut meter: Option<Meter> = None;
         let mut silent_s = 0.0;
         let longest_s = match load.what {
@@ -94,23 +94,23 @@ impl Runner<'_> {
             }
             let due = meter.as_ref().map_or(WAIT_MAX, Meter::until_due);
             let wait = due.min(WAIT_MAX);
-            match process.word(wait)? {
+            match process.next_message(wait)? {
                 None => {
                     silent_s += wait.as_secs_f64();
                     (self.progress)(wait.as_secs_f64());
                     ensure!(silent_s < longest_s, "it did not end within {longest_s:.0} s");
                     meter.iter_mut().for_each(Meter::read_if_due);
                 }
-                Some(Word::Settled) => {
+                Some(Message::Settled) => {
                     meter = Some(Meter::begin(self.switches));
                 }
-                Some(Word::Over) => {
-                    told.measured = meter.take().map_or_else(Measured::default, Meter::end);
+                Some(Message::Over) => {
+                    outcome.measured = meter.take().map_or_else(Measured::default, Meter::end);
                 }
-                Some(Word::Report(report)) => told.report = Some(*report),
-                Some(Word::Output(output)) => {
-                    told.output = output;
-                    return Ok(told);
+                Some(Message::Report(report)) => outcome.report = Some(*report),
+                Some(Message::Output(output)) => {
+                    outcome.output = output;
+                    return Ok(outcome);
                 }
             }
         }

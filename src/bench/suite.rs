@@ -37,7 +37,7 @@ pub struct Suite {
 pub struct Load {
     pub info: LoadInfo,
     pub what: What,
-    /// The governors' overhead is to be told.
+    /// The governors' overhead is to be shown.
     pub overhead: bool,
 }
 

@@ -93,7 +93,7 @@ mod tests {
     }
 
     #[test]
-    fn noise_is_told_from_a_difference() {
+    fn noise_is_distinguished_from_a_difference() {
         let differ = |a: &[f64], b: &[f64]| of(a).differs(&of(b), Metric::PowerW);
         assert_eq!(differ(&[10.0, 10.1, 9.9], &[12.0, 12.1, 11.9]), Difference::Clear);
         assert_eq!(differ(&[10.0, 11.0, 9.0], &[10.5, 11.5, 9.4]), Difference::Noise);

@@ -32,7 +32,7 @@ pub struct System {
     pub name: String,
     /// Empty: the kernel's own.
     command: Vec<String>,
-    /// It can be told how many cores to use: ours, if it was not told by its name.
+    /// It takes a number of cores to use: ours, if its name does not say one.
     pub takes_ceilings: bool,
 }
 
@@ -237,7 +237,7 @@ mod tests {
     }
 
     #[test]
-    fn who_does_not_start_has_its_last_words_told() {
+    fn what_does_not_start_has_its_last_words_reported() {
         let log = env::temp_dir().join(format!("scx-words-{}", std::process::id()));
         let words = ["sh", "-c", "echo first; echo no such thing; exit 1"].map(str::to_owned);
         let system = System { name: "x".into(), command: words.to_vec(), takes_ceilings: false };

@@ -70,7 +70,7 @@ static __always_inline void inherit_cgroup(struct pp_task *task, const struct pp
 }
 
 /* Its nice value or its cgroup has changed: looked up when it next stops or ticks. */
-static __always_inline void look_up_anew(struct pp_task *task)
+static __always_inline void invalidate_cgroup(struct pp_task *task)
 {
 	task->cgroup_generation = cgroup_generation - 1;
 }
@@ -138,7 +138,7 @@ verified_once int account_run(struct pp_task *task, struct pp_cpu *cpu __arg_non
 	if (!task)
 		return 0;
 	update_task_util(task, cpu, now, ran);
-	if (task->apart)
+	if (task->off_demand)
 		update_bound_util(cpu, now, ran);
 	task->vtime += pp_vtime_delta(ran, task->weight);
 	task->run_ns += ran;
@@ -146,37 +146,37 @@ verified_once int account_run(struct pp_task *task, struct pp_cpu *cpu __arg_non
 }
 
 /* For how long they have had it now. */
-static __always_inline u64 taken_since(const struct pp_cpu *cpu, u64 now)
+static __always_inline u64 rt_used_since(const struct pp_cpu *cpu, u64 now)
 {
-	s64 since = now - cpu->other_since_ns;
+	s64 since = now - cpu->rt_since_ns;
 
-	return cpu->other_since_ns && since >= (s64)PP_TAKEN_MIN_NS ? since : 0;
+	return cpu->rt_since_ns && since >= (s64)PP_RT_MIN_NS ? since : 0;
 }
 
 /* The CPU is ours again, or idle. */
-static __always_inline void account_taken(struct pp_cpu *cpu, u64 now)
+static __always_inline void account_rt(struct pp_cpu *cpu, u64 now)
 {
-	u64 ran = taken_since(cpu, now);
+	u64 ran = rt_used_since(cpu, now);
 
-	cpu->other_since_ns = 0;
-	if (cpu->taken)
-		cpu->taken_est_ns = pp_run_est(cpu->taken_est_ns, ran);
-	cpu->taken = 0;
+	cpu->rt_since_ns = 0;
+	if (cpu->rt_preempts)
+		cpu->rt_est_ns = pp_run_est(cpu->rt_est_ns, ran);
+	cpu->rt_preempts = 0;
 	cpu->busy_ns += ran;
-	cpu->taken_ns += ran;
+	cpu->rt_ns += ran;
 }
 
 /* Whether real-time tasks keep a CPU for long. */
-static __always_inline bool is_taken(const struct pp_cpu *cpu, u64 now)
+static __always_inline bool is_rt_busy(const struct pp_cpu *cpu, u64 now)
 {
-	return cpu->other_since_ns &&
-	       pp_is_taken_long(cpu->taken ? cpu->taken_est_ns : 0, taken_since(cpu, now));
+	return cpu->rt_since_ns &&
+	       pp_is_rt_long(cpu->rt_preempts ? cpu->rt_est_ns : 0, rt_used_since(cpu, now));
 }
 
 /* For how long they will keep it, as far as is known. */
-static __always_inline u64 taken_left(const struct pp_cpu *cpu, u64 now)
+static __always_inline u64 rt_left(const struct pp_cpu *cpu, u64 now)
 {
-	return pp_run_left(cpu->taken_est_ns, since(now, cpu->other_since_ns));
+	return pp_run_left(cpu->rt_est_ns, since(now, cpu->rt_since_ns));
 }
 
 /* Add to what is promised to a node; its room is less by that until it is sized. */
@@ -219,7 +219,7 @@ static __always_inline void account_wakeup(struct pp_task *task, u32 node, u64 n
 		task->back_since_ns = now;
 	}
 	util = pp_util(pp_util_decay(task->util_fp, slept));
-	missing = task->apart || task->restricted ? 0 : pp_missing(task->util_est, util);
+	missing = task->off_demand || task->restricted ? 0 : pp_missing(task->util_est, util);
 	if (missing || task->promised)
 		promise(task, node, missing, now);
 }
@@ -247,7 +247,7 @@ static __always_inline u64 task_run_left(const struct pp_task *task)
 }
 
 /* The same for those who wait for it: one that is not known yet may be long. */
-static __always_inline u64 task_run_feared(const struct pp_task *task)
+static __always_inline u64 task_run_pessimistic(const struct pp_task *task)
 {
 	u64 left = task_run_left(task);
 

@@ -26,16 +26,16 @@ static __always_inline struct pp_sizing *sizing_of(u32 node)
 
 /* The utilization that real-time tasks have of a CPU. Where in the time since it was last
  * asked for they ran does not matter, as that is short. */
-static __always_inline u32 measure_taken(struct pp_cpu *cpu, u64 now)
+static __always_inline u32 measure_rt(struct pp_cpu *cpu, u64 now)
 {
-	u64 ran = cpu->taken_ns, elapsed = now - cpu->taken_updated_ns;
+	u64 ran = cpu->rt_ns, elapsed = now - cpu->rt_updated_ns;
 
 	if (ran > elapsed)
 		ran = elapsed;
-	cpu->taken_fp = util_after(cpu->taken_fp, elapsed - ran, ran, capacity_now(cpu));
-	cpu->taken_updated_ns = now;
-	cpu->taken_ns = 0;
-	return pp_util(cpu->taken_fp);
+	cpu->rt_fp = util_after(cpu->rt_fp, elapsed - ran, ran, capacity_now(cpu));
+	cpu->rt_updated_ns = now;
+	cpu->rt_ns = 0;
+	return pp_util(cpu->rt_fp);
 }
 
 /* A CPU's utilization now, noted for who looks at the map of CPUs. Only here, where its line
@@ -58,7 +58,7 @@ verified_once u32 measure_rank(u32 rank, u64 now)
 	if (!cpu->online)
 		return 0;
 	bound = pp_util(util_after(cpu->bound_fp, now - cpu->bound_updated_ns, 0, 0));
-	kept = bound + measure_taken(cpu, now);
+	kept = bound + measure_rt(cpu, now);
 	*left = cpu->capacity > kept ? cpu->capacity - kept : 1;
 	return util > bound ? util - bound : 0;
 }

@@ -18,7 +18,7 @@ int apply_policy(struct pp_apply_args *args)
 	return 0;
 }
 
-/* What the user's table says of a cgroup. When all are told the agent bumps
+/* What the user's table says of a cgroup. When all are set the agent bumps
  * cgroup_generation. */
 SEC("syscall")
 int classify(struct pp_classify_args *args)

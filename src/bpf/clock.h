@@ -113,33 +113,33 @@ static inline u64 pp_rival_front(const struct pp_rival *rival)
 
 /*
  * A CPU's own queue and the shared one have clocks that pass at the same rate as long as
- * both are served by that CPU in order of deadline, so that they are @apart by a constant.
+ * both are served by that CPU in order of deadline, so that they are @offset by a constant.
  * It changes when one of them is not served, as nobody waits in it, or the shared one is
  * served by others: the queue that is behind is owed a slice at most, as a task is.
  */
-static inline u64 pp_rivals_apart(const struct pp_rival *own, const struct pp_rival *shared,
-				  u64 apart)
+static inline u64 pp_clock_offset(const struct pp_rival *own, const struct pp_rival *shared,
+				  u64 offset)
 {
-	s64 own_lag = shared->clock + apart - pp_rival_front(own);
-	s64 shared_lag = own->clock - apart - pp_rival_front(shared);
+	s64 own_lag = shared->clock + offset - pp_rival_front(own);
+	s64 shared_lag = own->clock - offset - pp_rival_front(shared);
 	s64 own_max = pp_vtime_delta(PP_SLICE_SHARED_NS, own->weight);
 	s64 shared_max = pp_vtime_delta(PP_SLICE_SHARED_NS, shared->weight);
 
 	if (own_lag > own_max)
-		apart -= own_lag - own_max;
+		offset -= own_lag - own_max;
 	else if (shared_lag > shared_max)
-		apart += shared_lag - shared_max;
-	return apart;
+		offset += shared_lag - shared_max;
+	return offset;
 }
 
-/* How much later @a is due than @b. @apart is by how much the CPU's own clock is ahead of
+/* How much later @a is due than @b. @offset is by how much the CPU's own clock is ahead of
  * the shared one. */
-static inline s64 pp_rival_gap(const struct pp_rival *a, const struct pp_rival *b, u64 *apart)
+static inline s64 pp_rival_gap(const struct pp_rival *a, const struct pp_rival *b, u64 *offset)
 {
 	if (a->own == b->own)
 		return a->deadline - b->deadline;
-	*apart = a->own ? pp_rivals_apart(a, b, *apart) : pp_rivals_apart(b, a, *apart);
-	return a->deadline - b->deadline + (a->own ? -*apart : *apart);
+	*offset = a->own ? pp_clock_offset(a, b, *offset) : pp_clock_offset(b, a, *offset);
+	return a->deadline - b->deadline + (a->own ? -*offset : *offset);
 }
 
 /* Whether a task that waits since @since_ns goes before all that are due earlier. */

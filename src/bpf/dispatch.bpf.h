@@ -75,7 +75,7 @@ static __always_inline bool own_first(s32 cpu, u32 own, u32 shared)
 		return false;
 	if (queue_of(shared)->nr <= 0 || !head_rival(shared, &theirs))
 		return true;
-	return pp_rival_gap(&ours, &theirs, &cpu_state(cpu)->clocks_apart) <= 0;
+	return pp_rival_gap(&ours, &theirs, &cpu_state(cpu)->clock_offset) <= 0;
 }
 
 /* Whether the first task of queue @id is due before what runs on @cpu. That is put down as
@@ -87,7 +87,7 @@ verified_once bool due_before_curr(u32 id, s32 cpu)
 
 	curr_rival(state, &curr);
 	return queue_of(id)->nr > 0 && head_rival(id, &head) &&
-	       pp_rival_gap(&head, &curr, &state->clocks_apart) < 0;
+	       pp_rival_gap(&head, &curr, &state->clock_offset) < 0;
 }
 
 /* An active CPU: what is bound to it or what its LLC shares, in order of deadline. */
@@ -242,7 +242,7 @@ static __always_inline void dispatch_cpu(s32 cpu, struct task_struct *prev)
 	if (take_from_cpus(cpu))
 		return;
 	/* An idle CPU that was claimed, looked, and found nothing stays idle, of
-	 * which ops.update_idle is not told: say so, then look again, as a task
+	 * which ops.update_idle is not notified: set its bit, then look again, as a task
 	 * may have been queued in between. */
 	if (!prev && !test_idle(rank_of(cpu)) && state->online) {
 		set_idle(rank_of(cpu), true);
@@ -322,7 +322,7 @@ static __always_inline bool is_slice_over(s32 cpu, u64 now)
 	bool short_waits = pp_short_waits(own->queued_ns) ||
 			   (is_active(cpu) && pp_short_waits(shared->queued_ns));
 
-	return pp_slice_over(state->curr_run_ns, since(now, state->stint_start_ns), slice_shared_ns,
+	return pp_slice_over(state->curr_run_ns, since(now, state->exec_start_ns), slice_shared_ns,
 			     short_waits);
 }
 

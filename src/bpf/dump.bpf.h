@@ -46,7 +46,7 @@ void BPF_STRUCT_OPS(powerpack_dump_cpu, struct scx_dump_ctx *dump, s32 cpu, bool
 		state->util, state->capacity);
 	if (state->running_since_ns)
 		scx_bpf_dump("powerpack: runs one of queue %u for %lld us, deadline %lld us off\n",
-			     state->curr_queue, us_since(state->stint_start_ns),
+			     state->curr_queue, us_since(state->exec_start_ns),
 			     us_to(state->curr_deadline, queue_of(state->curr_queue)->clock));
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * The frequency of CPUs: what it is, and what performance they should have. Of
- * the latter only the schedutil governor hears; until it is told otherwise it
+ * the latter only the schedutil governor obeys; until a target is set it
  * gives a sched_ext scheduler the highest frequency. On a machine without
  * cpufreq all of this is gone after verification.
  */
@@ -26,7 +26,7 @@ static __always_inline void set_perf_target(struct pp_cpu *state, s32 cpu, u32 t
 
 /* What @cpu should have for what it runs, whose utilization is up to date. */
 static __always_inline u32 perf_target(const struct pp_cpu *state, s32 cpu,
-				     const struct pp_task *task, u64 now)
+				       const struct pp_task *task, u64 now)
 {
 	u32 est = task->util_est, util = pp_util(task->util_fp);
 	bool known = pp_perf_known(now - task->born_ns, task->nr_runs);
@@ -34,12 +34,12 @@ static __always_inline u32 perf_target(const struct pp_cpu *state, s32 cpu,
 		    (is_active(cpu) && queue_of(llc_queue(cpu))->nr > 0);
 
 	return pp_perf_target(pp_util(state->util_fp), util > est ? util : est, race,
-			    state->capacity);
+			      state->capacity);
 }
 
 /* A task begins to run. */
 static __always_inline void update_perf_at_start(struct pp_cpu *state, s32 cpu,
-					    const struct pp_task *task, u64 now)
+						 const struct pp_task *task, u64 now)
 {
 	u32 target;
 
@@ -52,8 +52,8 @@ static __always_inline void update_perf_at_start(struct pp_cpu *state, s32 cpu,
 
 /* It goes on. Set again even if it is the same: the governor may have been
  * asked too soon after its last change, and have ignored it. */
-static __always_inline void update_perf_at_tick(struct pp_cpu *state, s32 cpu, const struct pp_task *task,
-					 u64 now)
+static __always_inline void update_perf_at_tick(struct pp_cpu *state, s32 cpu,
+						const struct pp_task *task, u64 now)
 {
 	if (has_cpufreq)
 		set_perf_target(state, cpu, perf_target(state, cpu, task, now));

@@ -130,7 +130,7 @@ struct pp_cpu {
 	u64 updated_ns;	      /* the time that util_fp stands for */
 	u64 busy_ns;	      /* not idle since the scheduler was loaded */
 	u64 bound_updated_ns;
-	u64 stint_start_ns; /* when the running task was put on the CPU */
+	u64 exec_start_ns;  /* when the running task was put on the CPU */
 	u64 curr_deadline;  /* its virtual deadline, by the clock of queue curr_queue */
 	u64 curr_run_ns;    /* how long it is expected to run in all */
 	u32 util_fp;	    /* utilization, 1024 << 20 = all of the fastest CPU */
@@ -145,16 +145,16 @@ struct pp_cpu {
 	u32 curr_queue;
 	u32 perf; /* 0..1024, the performance target that was last set */
 	/* Real-time tasks and the like, which go before all of ours. */
-	u32 taken;	      /* they have taken the CPU from a task of ours */
-	u32 taken_fp;	      /* their utilization when the active set was last sized, as util_fp */
-	u32 util;	      /* utilization at that instant, 0..1024 */
-	u32 curr_weight;      /* of the running task */
-	u32 starving;	      /* a task in this queue, less 1, has waited too long; 0: none */
-	u64 taken_updated_ns; /* the time that taken_fp stands for */
-	u64 taken_ns;	      /* what they have used since */
-	u64 taken_est_ns;     /* for how long they are expected to take it */
-	u64 other_since_ns;   /* since when neither a task of ours nor nobody runs; 0: one does */
-	u64 clocks_apart;     /* see pp_rivals_apart() */
+	u32 rt_preempts;   /* they have taken the CPU from a task of ours */
+	u32 rt_fp;	   /* their utilization when the active set was last sized, as util_fp */
+	u32 util;	   /* utilization at that instant, 0..1024 */
+	u32 curr_weight;   /* of the running task */
+	u32 starving;	   /* a task in this queue, less 1, has waited too long; 0: none */
+	u64 rt_updated_ns; /* the time that rt_fp stands for */
+	u64 rt_ns;	   /* what they have used since */
+	u64 rt_est_ns;	   /* for how long they are expected to take it */
+	u64 rt_since_ns;   /* since when neither a task of ours nor nobody runs; 0: one does */
+	u64 clock_offset;  /* see pp_clock_offset() */
 	u64 events[PP_NR_EVENTS];
 	u32 rank; /* its place in the order in which CPUs are filled */
 	enum pp_cpu_state state;

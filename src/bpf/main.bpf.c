@@ -38,7 +38,7 @@ s32 BPF_STRUCT_OPS_SLEEPABLE(powerpack_init_task, struct task_struct *p,
 	/* p is not in its cgroup yet: that of who forks it, mostly. */
 	if (args->fork)
 		inherit_cgroup(task, task_of(bpf_get_current_task_btf()));
-	look_up_anew(task);
+	invalidate_cgroup(task);
 	return 0;
 }
 
@@ -69,7 +69,7 @@ void BPF_STRUCT_OPS(powerpack_set_weight, struct task_struct *p, u32 weight)
 	struct pp_task *task = task_of(p);
 
 	if (task)
-		look_up_anew(task);
+		invalidate_cgroup(task);
 }
 
 s32 BPF_STRUCT_OPS(powerpack_select_cpu, struct task_struct *p, s32 prev_cpu, u64 wake_flags)
@@ -150,12 +150,12 @@ void BPF_STRUCT_OPS(powerpack_running, struct task_struct *p)
 	if (!task)
 		return;
 	update_cpu_util(cpu, now);
-	account_taken(cpu, now);
+	account_rt(cpu, now);
 	cpu->running_since_ns = now;
-	cpu->stint_start_ns = now;
+	cpu->exec_start_ns = now;
 	cpu->direct_waiting = 0;
-	cpu->curr_run_ns = task_run_feared(task);
-	task->apart =
+	cpu->curr_run_ns = task_run_pessimistic(task);
+	task->off_demand =
 		task->restricted || pp_is_apart(scope_of(task), !is_active(scx_bpf_task_cpu(p)));
 	leave_queue(task);
 	task->waits_since_ns = 0;
@@ -175,10 +175,10 @@ void BPF_STRUCT_OPS(powerpack_tick, struct task_struct *p)
 
 /* A task with some of its slice left stops only for a higher class. It would be kept in
  * the CPU's own queue; with no slice it comes to ops.enqueue instead. */
-static __always_inline void note_taken(struct task_struct *p, struct pp_cpu *cpu)
+static __always_inline void note_rt_preempts(struct task_struct *p, struct pp_cpu *cpu)
 {
-	cpu->taken = 1;
-	if (pp_is_taken_long(cpu->taken_est_ns, 0))
+	cpu->rt_preempts = 1;
+	if (pp_is_rt_long(cpu->rt_est_ns, 0))
 		scx_bpf_task_set_slice(p, 0);
 }
 
@@ -193,13 +193,13 @@ void BPF_STRUCT_OPS(powerpack_stopping, struct task_struct *p, bool runnable)
 	look_at_freq(cpu, scx_bpf_task_cpu(p));
 	account_run(task, cpu, now);
 	cpu->running_since_ns = 0;
-	cpu->other_since_ns = now;
+	cpu->rt_since_ns = now;
 	if (!task)
 		return;
 	if (!runnable && p->__state != TASK_RUNNING)
 		account_sleep(task, now);
 	else if (runnable && p->scx.slice)
-		note_taken(p, cpu);
+		note_rt_preempts(p, cpu);
 	refresh_kind(p, task);
 	if (task->cgroup_generation != cgroup_generation)
 		refresh_cgroup(p, task);
@@ -210,9 +210,9 @@ void BPF_STRUCT_OPS(powerpack_update_idle, s32 cpu, bool idle)
 	struct pp_cpu *state = cpu_state(cpu);
 
 	if (idle)
-		account_taken(state, scx_bpf_now());
+		account_rt(state, scx_bpf_now());
 	else
-		state->other_since_ns = scx_bpf_now();
+		state->rt_since_ns = scx_bpf_now();
 	if (!state->online)
 		idle = false;
 	set_idle(rank_of(cpu), idle);
@@ -238,8 +238,8 @@ static void note_hotplug(s32 cpu, bool online)
 
 	state->online = online;
 	state->running_since_ns = 0;
-	state->other_since_ns = 0;
-	state->taken = 0;
+	state->rt_since_ns = 0;
+	state->rt_preempts = 0;
 	if (online && !state->seen) {
 		state->seen = 1;
 		__sync_fetch_and_add(&cpus_generation, 1);
@@ -293,7 +293,7 @@ void BPF_STRUCT_OPS(powerpack_cgroup_move, struct task_struct *p, struct cgroup 
 	struct pp_task *task = task_of(p);
 
 	if (task)
-		look_up_anew(task);
+		invalidate_cgroup(task);
 }
 
 s32 BPF_STRUCT_OPS_SLEEPABLE(powerpack_init)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * What is told to who asks: how long woken tasks waited, and why a task was put where it
+ * What is reported to those who ask: how long woken tasks waited, and why a task was put where it
  * is. While nobody asks it costs a load and a branch.
  */
 #ifndef PP_OBSERVE_BPF_H

@@ -29,7 +29,7 @@ verified_once int run_on(struct task_struct *p __arg_trusted, struct pp_task *ta
 	join_queue(task, is_for_own_queue(p, task) ? cpu_queue(cpu) : llc_queue(cpu));
 	/* Who comes before it has begun to run sees what is about to run. */
 	if (!state->running_since_ns) {
-		state->curr_run_ns = task_run_feared(task);
+		state->curr_run_ns = task_run_pessimistic(task);
 		set_curr(state, task);
 		state->direct_waiting = 1;
 	}
@@ -54,7 +54,7 @@ static __always_inline bool runs_long(s32 cpu)
 	const struct pp_cpu *state = cpu_state(cpu);
 
 	return state->running_since_ns &&
-	       pp_is_long(state->curr_run_ns, since(scx_bpf_now(), state->stint_start_ns));
+	       pp_is_long(state->curr_run_ns, since(scx_bpf_now(), state->exec_start_ns));
 }
 
 static __always_inline void go_direct(s32 cpu)
@@ -170,7 +170,7 @@ static __always_inline u64 running_left(const struct pp_cpu *cpu, u64 now)
 {
 	if (!cpu->running_since_ns)
 		return cpu->direct_waiting ? cpu->curr_run_ns : 0;
-	return pp_run_left(cpu->curr_run_ns, since(now, cpu->stint_start_ns));
+	return pp_run_left(cpu->curr_run_ns, since(now, cpu->exec_start_ns));
 }
 
 /* Whether @task goes before what runs on @cpu or is about to: of the first it
@@ -187,9 +187,9 @@ verified_once bool goes_before(const struct pp_task *task __arg_nonnull, s32 cpu
 	gap = rival_gap(cpu, &waking, &curr);
 	if (!state->running_since_ns)
 		return pp_goes_first(gap, task_run_left(task), left);
-	return (s64)(now - state->stint_start_ns) > 0 &&
+	return (s64)(now - state->exec_start_ns) > 0 &&
 	       pp_should_preempt(gap, task_run_left(task), left, state->curr_run_ns,
-				 now - state->stint_start_ns, waking.own);
+				 now - state->exec_start_ns, waking.own);
 }
 
 /* Queue @p behind busy @cpu, and take the CPU if it is to go first. */
@@ -217,8 +217,8 @@ static __always_inline u64 kept_by_running(const struct pp_task *task, s32 cpu, 
 
 	/* Nobody else of the set was idle: this CPU stands for all, also for what others of
 	 * them lose to real-time tasks. */
-	if (is_taken(state, now))
-		return taken_left(state, now);
+	if (is_rt_busy(state, now))
+		return rt_left(state, now);
 	if ((waking || !state->running_since_ns) && goes_before(task, cpu, now))
 		return 0;
 	left = running_left(state, now);
@@ -241,7 +241,7 @@ verified_once bool should_wait(struct pp_task *task __arg_nonnull, s32 cpu, bool
 	};
 
 	task->expected_wait_ns = wait.wait_ns > wait.others_ns ? wait.wait_ns : wait.others_ns;
-	if (servers == 1 && is_taken(cpu_state(cpu), scx_bpf_now()))
+	if (servers == 1 && is_rt_busy(cpu_state(cpu), scx_bpf_now()))
 		return false;
 	return pp_should_wait(policy_now(), &wait);
 }
@@ -261,7 +261,7 @@ verified_once bool spill(struct task_struct *p __arg_trusted, struct pp_task *ta
 	s32 cpu = here;
 
 	if ((enq_flags & SCX_ENQ_WAKEUP) || is_active(here) ||
-	    rank_of(here) >= active_set.ceiling || cpu_state(here)->taken) {
+	    rank_of(here) >= active_set.ceiling || cpu_state(here)->rt_preempts) {
 		cpu = claim_surplus(task, here, false);
 		if (cpu < 0)
 			return false;

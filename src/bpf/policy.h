@@ -35,9 +35,9 @@
 #define PP_LONG_RUN_NS (2 * PP_NS_PER_MS)
 /* Real-time tasks that take a CPU for less than this are not worth moving who ran
  * there: it would take as long to fill another cache. */
-#define PP_TAKEN_LONG_NS (500 * PP_NS_PER_US)
+#define PP_RT_LONG_NS (500 * PP_NS_PER_US)
 /* Less between two tasks is a switch, or a CPU waking up. */
-#define PP_TAKEN_MIN_NS (50 * PP_NS_PER_US)
+#define PP_RT_MIN_NS (50 * PP_NS_PER_US)
 /* What a new task is taken to need. */
 #define PP_RUN_FIRST_NS (500 * PP_NS_PER_US)
 /* After this many runs their length is known: until then, whatever the first
@@ -146,9 +146,9 @@ static inline u64 pp_longest_wait(const struct pp_queued *queue, u64 running_lef
 
 /* Whether real-time tasks, which have had a CPU for @since_ns and take it for
  * @expected_ns as a rule, keep it for long. */
-static inline int pp_is_taken_long(u64 expected_ns, u64 since_ns)
+static inline int pp_is_rt_long(u64 expected_ns, u64 since_ns)
 {
-	return expected_ns >= PP_TAKEN_LONG_NS || since_ns >= PP_TAKEN_LONG_NS;
+	return expected_ns >= PP_RT_LONG_NS || since_ns >= PP_RT_LONG_NS;
 }
 
 /* What a task that may wait is known to need, and what it would wait for. */

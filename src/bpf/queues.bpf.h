@@ -96,7 +96,7 @@ static __always_inline void insert_queue(struct task_struct *p, struct pp_task *
 		task->waits_since_ns = now;
 	/* One that is not known yet may be long, so it delays no short one; but eight new ones that
 	 * turn out short are not to spill for the sum of what all might be. */
-	task->queued_class = pp_run_class(task_run_feared(task));
+	task->queued_class = pp_run_class(task_run_pessimistic(task));
 	task->queued_ns = pp_queued_work(task_run_left(task));
 	add_waiting(id, 1, task->queued_class, task->queued_ns);
 	scx_bpf_dsq_insert_vtime(p, id, PP_SLICE_ALONE_NS, task_deadline(task), enq_flags);
@@ -193,9 +193,9 @@ verified_once bool head_rival(u32 id, struct pp_rival *rival __arg_nonnull)
 verified_once s64 rival_gap(s32 cpu, const struct pp_rival *a __arg_nonnull,
 			    const struct pp_rival *b __arg_nonnull)
 {
-	u64 apart = cpu_state(cpu)->clocks_apart;
+	u64 offset = cpu_state(cpu)->clock_offset;
 
-	return pp_rival_gap(a, b, &apart);
+	return pp_rival_gap(a, b, &offset);
 }
 
 /* Whether anybody waits in a queue that @cpu serves; exact. */

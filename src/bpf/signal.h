@@ -73,7 +73,7 @@ static inline u32 pp_util(u32 util_fp)
 	return (util_fp + (1U << (PP_UTIL_SHIFT - 1))) >> PP_UTIL_SHIFT;
 }
 
-/* The capacity that a CPU of @capacity has at @freq (0..1024, 0 = not told). */
+/* The capacity that a CPU of @capacity has at @freq (0..1024, 0 = unknown). */
 static inline u32 pp_capacity_now(u32 capacity, u32 freq)
 {
 	return freq ? capacity * freq / PP_CAPACITY_MAX : capacity;

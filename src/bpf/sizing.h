@@ -37,7 +37,7 @@ struct pp_sizing {
 	u32 packed;  /* what would be needed if there were no floor */
 };
 
-/* A rank as it is told to the functions below. */
+/* A rank as the functions below see it. */
 struct pp_rank {
 	u32 rank;
 	u32 capacity; /* effective: what bound tasks take is off already; 0: offline */

@@ -93,7 +93,7 @@ static s32 nr_waiting_efficient; /* those of them that are for efficient CPUs al
 
 /* Bumped when a cgroup's weight or workload changes, and when a CPU comes for the first
  * time: tasks look up anew what they know of these. */
-u32 cgroup_generation; /* by the agent too, when it has told its table */
+u32 cgroup_generation; /* by the agent too, when it has set its table */
 static u32 cpus_generation;
 
 struct pp_task {
@@ -126,7 +126,7 @@ struct pp_task {
 	bool restricted; /* not allowed everywhere */
 	bool fresh;	 /* has not joined a queue yet */
 	bool behind;	 /* its last run took most of its time: see pp_is_behind() */
-	bool apart;	 /* what it uses is not for the active set to carry */
+	bool off_demand; /* what it uses is not for the active set to carry */
 	bool queued_efficient;
 };
 

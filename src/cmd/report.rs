@@ -13,7 +13,7 @@ const BAR_WIDTH: usize = 30;
 
 /// `scx_powerpack mode [MODE] [KNOBS]`.
 pub fn mode(mode: Option<&str>, policy: &PolicyArgs) -> Result<()> {
-    // A misspelt mode needs no running scheduler to be told.
+    // A misspelt mode needs no running scheduler to be reported.
     let mode = mode.map(str::parse::<Choice>).transpose()?;
     if mode.is_none() && *policy == PolicyArgs::default() {
         let status = ask_status()?;

@@ -25,7 +25,7 @@ pub fn run(pid: u32, most: usize) -> Result<()> {
     let Reply::Status(status) = ask(&Request::Status)? else {
         bail!("the running scheduler is of another version: restart it");
     };
-    let mut story = Story::new(&status);
+    let mut log = PlacementLog::new(&status);
     println!("placements of {} ({pid}) from now on, mode {}", name.trim(), status.mode);
     println!("{:>9}  {:>7}  {:>4}  {:>4}  why", "s", "thread", "cpu", "rank");
     let begin = Instant::now();
@@ -38,7 +38,7 @@ pub fn run(pid: u32, most: usize) -> Result<()> {
         if new > 0 {
             println!("    {new} that came too fast are left out");
         }
-        for line in story.tell(placements).into_iter().take(most - shown) {
+        for line in log.tell(placements).into_iter().take(most - shown) {
             println!("{line}");
             shown += 1;
         }
@@ -54,18 +54,18 @@ pub fn run(pid: u32, most: usize) -> Result<()> {
     Ok(())
 }
 
-/// Makes lines of placements; a placement is told when the task has begun to run.
-struct Story {
+/// Makes lines of placements; a placement is reported when the task has begun to run.
+struct PlacementLog {
     rank_of_cpu: BTreeMap<usize, usize>,
     begin_ns: u64,
     /// Threads that were put somewhere and have not run there yet.
     waiting: BTreeMap<u32, Placement>,
 }
 
-impl Story {
+impl PlacementLog {
     fn new(status: &Status) -> Self {
         let rank_of_cpu = status.ranks.iter().enumerate().map(|(rank, &cpu)| (cpu, rank)).collect();
-        Story { rank_of_cpu, begin_ns: status.now_ns, waiting: BTreeMap::new() }
+        PlacementLog { rank_of_cpu, begin_ns: status.now_ns, waiting: BTreeMap::new() }
     }
 
     fn tell(&mut self, placements: Vec<Placement>) -> Vec<String> {
@@ -149,15 +149,15 @@ mod tests {
         }
     }
 
-    fn story() -> Story {
-        Story { rank_of_cpu: [(1, 0), (2, 1)].into(), begin_ns: 0, waiting: BTreeMap::new() }
+    fn log() -> PlacementLog {
+        PlacementLog { rank_of_cpu: [(1, 0), (2, 1)].into(), begin_ns: 0, waiting: BTreeMap::new() }
     }
 
     #[test]
     fn a_placement_is_told_once_the_task_runs() {
-        let mut story = story();
-        assert!(story.tell(vec![placement(Why::Spilled, 1, 1000)]).is_empty());
-        let lines = story.tell(vec![
+        let mut log = log();
+        assert!(log.tell(vec![placement(Why::Spilled, 1, 1000)]).is_empty());
+        let lines = log.tell(vec![
             placement(Why::Runs, 2, 3500),
             // It goes on: nobody has placed it.
             placement(Why::Runs, 2, 7000),

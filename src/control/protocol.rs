@@ -45,13 +45,13 @@ pub enum Request {
 }
 
 impl Request {
-    /// Whether only root may ask this: all that changes something, or is told of one task.
+    /// Whether only root may ask this: all that changes something, or shows one task.
     pub fn is_for_root(&self) -> bool {
         !matches!(self, Request::Status | Request::Top { .. })
     }
 }
 
-/// What it is told.
+/// What it is sent back.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Reply {

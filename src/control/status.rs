@@ -91,7 +91,7 @@ impl Default for Reloads {
 }
 
 /// What a status tells that neither the snapshot nor the policy knows.
-pub struct Told {
+pub struct AgentState {
     pub auto: bool,
     pub reason: Option<String>,
     pub workloads: usize,
@@ -112,26 +112,32 @@ impl StatusClock {
     }
 
     /// The status at `now`, over the time since the last call.
-    pub fn status(&mut self, now: Snapshot, ranks: &Ranks, policy: Policy, told: Told) -> Status {
+    pub fn status(
+        &mut self,
+        now: Snapshot,
+        ranks: &Ranks,
+        policy: Policy,
+        agent: AgentState,
+    ) -> Status {
         let interval_ns = now.now_ns.saturating_sub(self.last.now_ns);
         let cpus = ranks.cpus().iter().enumerate();
         let llcs = ranks.llcs();
         let status = Status {
             version: env!("CARGO_PKG_VERSION").into(),
             mode: policy.mode.to_string(),
-            auto: told.auto,
-            reason: told.reason,
+            auto: agent.auto,
+            reason: agent.reason,
             max_cores: policy.max_cores.unwrap_or(ranks.nr_cores()),
             pack: policy.pack,
             fill_pct: policy.fill_pct,
             latency_budget_ms: policy.latency_budget.as_millis() as u64,
-            workloads: told.workloads,
+            workloads: agent.workloads,
             ranks: ranks.cpus().iter().map(|cpu| cpu.cpu).collect(),
             uptime_s: seconds(now.now_ns.saturating_sub(self.started_ns)),
             interval_s: seconds(interval_ns),
             now_ns: now.now_ns,
-            enable_seq: told.enable_seq,
-            reloads: told.reloads,
+            enable_seq: agent.enable_seq,
+            reloads: agent.reloads,
             cpus: cpus
                 .map(|(rank, cpu)| {
                     let was = &self.last.cpus[cpu.cpu];

@@ -261,9 +261,9 @@ mod tests {
             );
             let mut sources = Sources::begin(&root);
             sources.look();
-            let told = (sources.power_w(1.0), sources.missing());
+            let found = (sources.power_w(1.0), sources.missing());
             fs::remove_dir_all(root).unwrap();
-            told
+            found
         };
         assert_eq!(of("Discharging").0, Some(18.0));
         let (power_w, missing) = of("Charging");

@@ -86,14 +86,14 @@ fn rival(own: bool, clock: u64, deadline: u64) -> Rival {
 
 #[test]
 fn a_queue_that_was_empty_is_owed_a_slice_and_not_the_time() {
-    let mut apart = 0;
+    let mut offset = 0;
     // The shared clock has gone on for a second.
     let (own, shared) = (rival(true, 0, MS), rival(false, 1000 * MS, 1003 * MS));
-    let gap = native_rival_gap(&own, &shared, &mut apart);
+    let gap = native_rival_gap(&own, &shared, &mut offset);
     assert_eq!(gap, -6 * MS.cast_signed(), "a slice, and its own is shorter by one");
     // And so has the other one.
     let own = rival(true, 2000 * MS, 2003 * MS);
-    assert_eq!(native_rival_gap(&own, &shared, &mut apart), 6 * MS.cast_signed());
+    assert_eq!(native_rival_gap(&own, &shared, &mut offset), 6 * MS.cast_signed());
 }
 
 #[test]
@@ -148,7 +148,7 @@ proptest! {
         clocks in prop::array::uniform2(any::<u64>()),
         waits in prop::array::uniform2(0..700 * MS),
         weights in prop::array::uniform2(1..=10_000u32),
-        apart: u64,
+        offset: u64,
     ) {
         let of = |own: usize| Rival {
             deadline: clocks[own].wrapping_add(waits[own]),
@@ -156,7 +156,7 @@ proptest! {
             weight: weights[own],
             own: own as u32,
         };
-        let (mut first, mut second) = (apart, apart);
+        let (mut first, mut second) = (offset, offset);
         let gap = native_rival_gap(&of(1), &of(0), &mut first);
         prop_assert_eq!(-gap, native_rival_gap(&of(0), &of(1), &mut second));
         prop_assert_eq!(first, second);

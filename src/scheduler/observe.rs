@@ -19,7 +19,7 @@ impl Scheduler<'_> {
         Ok(())
     }
 
-    /// Whose placements are told: those of a thread or process, or of none.
+    /// Whose placements are reported: those of a thread or process, or of none.
     pub fn watch_pid(&mut self, pid: Option<u32>) -> Result<()> {
         let bss = self.skel.maps.bss_data.as_mut().context(NO_DATA)?;
         store(&mut bss.watched_pid, pid.unwrap_or(0));

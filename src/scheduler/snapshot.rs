@@ -35,7 +35,7 @@ impl Snapshot {
 
 /// Time not idle until `now_ns`, with what is running: a task of ours, or a real-time one.
 pub fn busy_ns(cpu: &intf::pp_cpu, now_ns: u64) -> u64 {
-    let since = [cpu.running_since_ns, cpu.other_since_ns].into_iter().find(|&since| since > 0);
+    let since = [cpu.running_since_ns, cpu.rt_since_ns].into_iter().find(|&since| since > 0);
     cpu.busy_ns + since.map_or(0, |since| now_ns.saturating_sub(since))
 }
 
@@ -71,7 +71,7 @@ mod tests {
         assert_eq!(busy_ns(&cpu, 100), 5);
         cpu.running_since_ns = 90;
         assert_eq!(busy_ns(&cpu, 100), 15);
-        (cpu.running_since_ns, cpu.other_since_ns) = (0, 98);
+        (cpu.running_since_ns, cpu.rt_since_ns) = (0, 98);
         assert_eq!(busy_ns(&cpu, 100), 7);
     }
 }

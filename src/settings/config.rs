@@ -34,7 +34,7 @@ pub struct Config {
     /// By what `auto` chooses.
     #[serde(default)]
     pub auto: Rules,
-    /// What the idle and frequency drivers are told.
+    /// What the idle and frequency drivers are asked for.
     #[serde(default)]
     pub hints: Hints,
     /// Which cgroups are treated differently from what the mode says.

@@ -28,8 +28,8 @@ EXPORT(u64, vtime_delta, (u64 ran, u32 weight), (ran, weight))
 EXPORT(u64, vtime_join, (u64 vtime, u64 clock, u32 weight, u64 tick), (vtime, clock, weight, tick))
 EXPORT(u64, vtime_move, (u64 vtime, u64 from, u64 to), (vtime, from, to))
 EXPORT(u64, clock_pass, (u64 clock, u64 vtime), (clock, vtime))
-EXPORT(s64, rival_gap, (const struct pp_rival *a, const struct pp_rival *b, u64 *apart),
-       (a, b, apart))
+EXPORT(s64, rival_gap, (const struct pp_rival *a, const struct pp_rival *b, u64 *offset),
+       (a, b, offset))
 EXPORT(int, is_starving, (u64 since, u64 now), (since, now))
 EXPORT(int, should_preempt, (s64 gap, u64 run, u64 left, u64 expected, u64 ran, int bound),
        (gap, run, left, expected, ran, bound))

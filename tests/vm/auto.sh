@@ -6,7 +6,7 @@
 
 start --mode spread
 [[ $(scx_powerpack mode auto) == packing* ]] || fail "auto does not pack an idle machine"
-[[ $(scx_powerpack mode) == *'auto: '* ]] || fail "the reason is not told"
+[[ $(scx_powerpack mode) == *'auto: '* ]] || fail "the reason is not reported"
 powerpack-load hogs --seconds 18 --count 8 >/dev/null &
 load=$!
 for i in $(seq 16); do
@@ -20,7 +20,7 @@ sleep 1
 utils=$(scx_powerpack status --json | grep -o '"util":[0-9]*' | cut -d: -f2)
 [ "$(echo "$utils" | wc -l)" = 4 ] || fail "status tells no utilization"
 least=$(echo "$utils" | sort -n | head -n 1)
-[ "$least" -lt 300 ] || fail "no CPU of an idle machine is told to be idle: $utils"
+[ "$least" -lt 300 ] || fail "no CPU of an idle machine is reported to be idle: $utils"
 # Calm for half a minute, and the pressure of the last ten seconds gone.
 for i in $(seq 60); do
 	sleep 1

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# The benchmark: it measures what was told, leaves the machine as it was, and says what it
+# The benchmark: it measures what was asked for, leaves the machine as it was, and says what it
 # could not do. In virtual time, where two runs of one thing agree.
 # vm: --virtual-time
 # only: 7
@@ -45,7 +45,7 @@ PYTHON
 # $1 OP $2, of numbers with fractions.
 holds() { awk "BEGIN { exit !($*) }"; }
 
-echo "systems in turn; one that does not start is told, and the rest goes on"
+echo "systems in turn; one that does not start is reported, and the rest goes on"
 scx_powerpack bench --suite suite.toml --runs 2 --out a \
 	--against 'eevdf,packing,scx_nonsense' >a.txt 2>a.log || fail "$(cat a.txt a.log)"
 kernel_is_back
@@ -64,7 +64,7 @@ for load in light 5/20 ping-pong; do
 	holds "$(figure a/results.json $load packing measuring_pct) < 1" || fail "$load: $(cat a.txt)"
 done
 
-echo "a load uses the CPU time that it was told to, and is on time when alone"
+echo "a load uses the CPU time that its file says, and is on time when alone"
 # 5 ms in 20 by /proc/schedstat, which has nothing to do with the load's own clock; the
 # program that measures is in it.
 holds "$(figure a/results.json 5/20 packing non_idle_pct) > 25 * 0.88" || fail "$(cat a.txt)"
@@ -114,7 +114,7 @@ wait $PID || true
 kernel_is_back
 ! pgrep -f 'bench load' || fail "a load goes on"
 
-echo "what cannot be is told in a sentence"
+echo "what cannot be is reported in a sentence"
 sed 's/seconds = 3/secnods = 3/' suite.toml >bad.toml
 refused 'in bad.toml: line 4: unknown field `secnods`' scx_powerpack bench --suite bad.toml
 refused 'a holds a results.json already' scx_powerpack bench --suite suite.toml --out a

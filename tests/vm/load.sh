@@ -20,5 +20,5 @@ echo S >/proc/sysrq-trigger
 status=0
 wait $PID || status=$?
 [ $status = 1 ] || fail "exit status $status after SysRq-S"
-grep -qi sysrq $LOG || fail "the reason is not told"
+grep -qi sysrq $LOG || fail "the reason is not reported"
 kernel_is_back

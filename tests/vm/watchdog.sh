@@ -21,8 +21,8 @@ waiting=$!
 status=0
 wait $PID || status=$?
 [ $status = 1 ] || fail "exit status $status after a stall"
-grep -q 'the kernel ended the scheduler' $LOG || fail "the end is not told"
-grep -qi 'stall' $LOG || fail "the reason is not told"
+grep -q 'the kernel ended the scheduler' $LOG || fail "the end is not reported"
+grep -qi 'stall' $LOG || fail "the reason is not reported"
 # Its report tells of the active set, the CPU and its queue, and of the tasks there.
 for line in 'powerpack: [1-4] CPUs active, ceiling 4' 'powerpack: rank 2, surplus' 'powerpack: queue 1026, waits'; do
 	grep -Eq "$line" $LOG || fail "the report does not say '$line'"

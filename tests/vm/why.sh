@@ -6,7 +6,7 @@
 
 # The placements of load $2.., confined to CPUs $CPUS if that is set, have a reason that
 # matches $1.
-is_told() {
+is_reported() {
 	local pattern=$1 load
 	shift
 	taskset -c "${CPUS:-0-3}" powerpack-load "$@" >/dev/null &
@@ -22,13 +22,13 @@ start --mode packing
 refused 'no process or thread 99999999' scx_powerpack why 99999999
 
 echo "reasons"
-is_told 'idle active CPU, where it ran before; ran after' periodic --seconds 3 1/20
-is_told 'waits for the active CPUs: .* expected, 5.00 ms allowed' periodic --seconds 3 '1/10*6'
-is_told 'spilled: ' periodic --seconds 3 '6/300*5'
-is_told 'pinned: no other CPU' hogs --seconds 3 --count 2 --pin 2
-is_told 'with its waker, which is about to sleep' pipe --rounds 200000
-CPUS=2,3 is_told 'idle, of the CPUs that it is confined to' periodic --seconds 3 1/20
-CPUS=2,3 is_told 'all CPUs that it is confined to are busy' hogs --seconds 3 --count 4
+is_reported 'idle active CPU, where it ran before; ran after' periodic --seconds 3 1/20
+is_reported 'waits for the active CPUs: .* expected, 5.00 ms allowed' periodic --seconds 3 '1/10*6'
+is_reported 'spilled: ' periodic --seconds 3 '6/300*5'
+is_reported 'pinned: no other CPU' hogs --seconds 3 --count 2 --pin 2
+is_reported 'with its waker, which is about to sleep' pipe --rounds 200000
+CPUS=2,3 is_reported 'idle, of the CPUs that it is confined to' periodic --seconds 3 1/20
+CPUS=2,3 is_reported 'all CPUs that it is confined to are busy' hogs --seconds 3 --count 4
 
 echo "one at a time, for root alone"
 powerpack-load periodic --seconds 12 '1/20*2' >/dev/null &

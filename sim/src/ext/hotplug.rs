@@ -5,7 +5,7 @@ use super::kfuncs::shared;
 use crate::kernel::{Class, Kernel};
 
 impl Kernel {
-    /// Takes `cpu` offline: the scheduler is told, then the kernel moves what is
+    /// Takes `cpu` offline: the scheduler is notified, then the kernel moves what is
     /// left there, as sched_cpu_deactivate() and balance_push() do.
     pub fn offline(&mut self, cpu: usize) {
         assert!(self.cpus.iter().filter(|cpu| cpu.online).count() > 1, "the last CPU stays");
@@ -34,7 +34,7 @@ impl Kernel {
         self.caller_sleeps();
     }
 
-    /// Whoever told the kernel to plug a CPU does something else now.
+    /// Whoever asked the kernel to plug a CPU does something else now.
     fn caller_sleeps(&mut self) {
         let caller = self.first_online();
         self.resched(caller);

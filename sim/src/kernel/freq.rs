@@ -1,4 +1,4 @@
-//! When frequency governors are asked, and what they are told.
+//! When frequency governors are asked, and what they see.
 
 use crate::event::Event;
 use crate::kernel::{Class, Kernel};

@@ -81,12 +81,12 @@ impl Kernel {
         }
     }
 
-    pub(crate) fn tick(&mut self, cpu: usize, stint: u64) {
-        let Some(id) = self.cpus[cpu].running.filter(|_| self.cpus[cpu].stint == stint) else {
+    pub(crate) fn tick(&mut self, cpu: usize, run_seq: u64) {
+        let Some(id) = self.cpus[cpu].running.filter(|_| self.cpus[cpu].run_seq == run_seq) else {
             return;
         };
         self.account(cpu);
-        self.events.at(self.now_ns + self.costs.tick_ns, Event::Tick(cpu, stint));
+        self.events.at(self.now_ns + self.costs.tick_ns, Event::Tick(cpu, run_seq));
         match self.class {
             Class::Ext(_) => self.ext_tick(cpu, id),
             Class::Fair(_) => self.fair_tick(cpu),

@@ -165,11 +165,11 @@ impl Kernel {
             self.events_done += 1;
             match event {
                 Event::Wake(task) => self.timer(task),
-                Event::Tick(cpu, stint) => self.on(cpu).tick(cpu, stint),
+                Event::Tick(cpu, run_seq) => self.on(cpu).tick(cpu, run_seq),
                 Event::Done(cpu, pace) => self.on(cpu).done(cpu, pace),
                 Event::Schedule(cpu) => self.on(cpu).schedule(cpu),
                 Event::Look(domain) => self.look(domain),
-                Event::IdleTick(cpu, stint) => self.on(cpu).idle_tick(cpu, stint),
+                Event::IdleTick(cpu, run_seq) => self.on(cpu).idle_tick(cpu, run_seq),
             }
         }
         self.now_ns = until_ns;

@@ -109,7 +109,7 @@ impl Kernel {
     pub(crate) fn switch_to(&mut self, cpu: usize, next: Option<usize>) {
         let from = self.cpus[cpu].running;
         self.change_running(cpu, next);
-        self.cpus[cpu].stint += 1;
+        self.cpus[cpu].run_seq += 1;
         self.traced(cpu, from, next);
         let Some(id) = next else {
             self.go_idle(cpu);
@@ -126,7 +126,7 @@ impl Kernel {
         }
         state.switches += 1;
         state.accounted_ns = now_ns;
-        let stint = state.stint;
+        let run_seq = state.run_seq;
         let lost_ns = self.cold_cache_ns(id, cpu) + costs.switch_ns;
         // The switch is time on the CPU in which no work is done.
         let lost = lost_ns * self.speed(cpu);
@@ -141,7 +141,7 @@ impl Kernel {
         task.work_done -= task.work_done.min(lost);
         task.migrations += u64::from(task.last_cpu.is_some_and(|last| last != cpu));
         task.last_cpu = Some(cpu);
-        self.events.at((now_ns / costs.tick_ns + 1) * costs.tick_ns, Event::Tick(cpu, stint));
+        self.events.at((now_ns / costs.tick_ns + 1) * costs.tick_ns, Event::Tick(cpu, run_seq));
         self.arm_look(cpu);
     }
 
@@ -169,11 +169,11 @@ impl Kernel {
     fn keep_tick(&mut self, cpu: usize) {
         let tick_ns = self.costs.tick_ns;
         let next = (self.now_ns / tick_ns + 1) * tick_ns;
-        self.events.at(next, Event::IdleTick(cpu, self.cpus[cpu].stint));
+        self.events.at(next, Event::IdleTick(cpu, self.cpus[cpu].run_seq));
     }
 
-    pub(crate) fn idle_tick(&mut self, cpu: usize, stint: u64) {
-        if self.cpus[cpu].stint == stint && self.is_idle(cpu) {
+    pub(crate) fn idle_tick(&mut self, cpu: usize, run_seq: u64) {
+        if self.cpus[cpu].run_seq == run_seq && self.is_idle(cpu) {
             self.interrupt(cpu);
         }
     }

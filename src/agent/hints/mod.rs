@@ -107,7 +107,7 @@ impl InForce {
     /// Puts the hints for `mode` in force: the latency for `cpus`, which are to be kept at
     /// work, and for all others what it was before. CPUs that are offline are passed over.
     /// Fails with a sentence: nothing is written if it could not be recorded; if a write
-    /// fails, the others are done and the first failure is told.
+    /// fails, the others are done and the first failure is returned.
     pub fn apply(&mut self, mode: Mode, cpus: &[usize]) -> Result<()> {
         let wanted = self.wanted(mode, cpus);
         let changes: Vec<Change> =

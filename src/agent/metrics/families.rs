@@ -16,7 +16,7 @@ use crate::control::status::{CpuStatus, Status};
 use crate::scheduler::latency::Latency;
 use crate::settings::mode::Mode;
 
-/// All CPU capacity is told in CPUs at full speed.
+/// All CPU capacity is in CPUs at full speed.
 const CAPACITY_MAX: f64 = crate::bpf_intf::pp_limits_PP_CAPACITY_MAX as f64;
 
 /// The status as OpenMetrics text; `started` is since the epoch.

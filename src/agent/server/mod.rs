@@ -40,10 +40,12 @@ impl Server {
     pub fn start(events: Sender<Event>) -> Result<Self> {
         let path = PathBuf::from(SOCKET);
         let listener = listen(&path)?;
-        let desk = Arc::new(Desk::new(events));
+        let shared = Arc::new(Shared::new(events));
         thread::Builder::new()
             .name("control".into())
-            .spawn(move || listener.incoming().flatten().for_each(|stream| receive(&desk, stream)))
+            .spawn(move || {
+                listener.incoming().flatten().for_each(|stream| receive(&shared, stream))
+            })
             .context("cannot start a thread for the control socket")?;
         Ok(Server { path })
     }
@@ -80,26 +82,26 @@ fn listen(path: &Path) -> Result<UnixListener> {
 }
 
 /// What all clients share.
-struct Desk {
+struct Shared {
     events: Sender<Event>,
-    root: Mutex<Pace>,
-    others: Mutex<Pace>,
+    root: Mutex<TokenBucket>,
+    others: Mutex<TokenBucket>,
 }
 
-impl Desk {
+impl Shared {
     fn new(events: Sender<Event>) -> Self {
-        Desk {
+        Shared {
             events,
-            root: Mutex::new(Pace::new(ROOT_PER_S)),
-            others: Mutex::new(Pace::new(OTHERS_PER_S)),
+            root: Mutex::new(TokenBucket::new(ROOT_PER_S)),
+            others: Mutex::new(TokenBucket::new(OTHERS_PER_S)),
         }
     }
 
     /// The reply to who is `uid` and has sent `line`.
     fn reply(&self, uid: u32, line: Result<Vec<u8>>) -> Reply {
         let asked = line.and_then(|line| {
-            let pace = if uid == 0 { &self.root } else { &self.others };
-            let taken = pace.lock().map_err(|_| anyhow!("no clock"))?.take(Instant::now());
+            let bucket = if uid == 0 { &self.root } else { &self.others };
+            let taken = bucket.lock().map_err(|_| anyhow!("no clock"))?.take(Instant::now());
             ensure!(taken, "too many requests: wait a second");
             let request: Request =
                 serde_json::from_slice(&line).map_err(|err| anyhow!("not a request: {err}"))?;
@@ -118,15 +120,15 @@ impl Desk {
 }
 
 /// Lets so many a second pass, and as many at once after a pause.
-struct Pace {
+struct TokenBucket {
     per_s: f64,
     left: f64,
     last: Instant,
 }
 
-impl Pace {
+impl TokenBucket {
     fn new(per_s: f64) -> Self {
-        Pace { per_s, left: per_s, last: Instant::now() }
+        TokenBucket { per_s, left: per_s, last: Instant::now() }
     }
 
     fn take(&mut self, now: Instant) -> bool {
@@ -140,17 +142,17 @@ impl Pace {
 }
 
 /// A client has come: a thread for it, unless there are too many.
-fn receive(desk: &Arc<Desk>, mut stream: UnixStream) {
+fn receive(shared: &Arc<Shared>, mut stream: UnixStream) {
     let is_root = peer(&stream).is_ok_and(|peer| peer.uid == 0);
     let most = if is_root { CLIENTS_MAX } else { CLIENTS_MAX / 2 };
     // The listener has one of them, each client another.
-    if Arc::strong_count(desk) > most {
+    if Arc::strong_count(shared) > most {
         let _ = stream.set_write_timeout(Some(Duration::from_millis(1)));
         return drop(write_reply(&mut stream, &Reply::Error("too many clients: try again".into())));
     }
-    let desk = Arc::clone(desk);
+    let shared = Arc::clone(shared);
     let serve = move || {
-        if let Err(err) = serve(stream, &desk) {
+        if let Err(err) = serve(stream, &shared) {
             debug!("control socket: {err:#}");
         }
     };
@@ -159,10 +161,10 @@ fn receive(desk: &Arc<Desk>, mut stream: UnixStream) {
     }
 }
 
-fn serve(mut stream: UnixStream, desk: &Desk) -> Result<()> {
+fn serve(mut stream: UnixStream, shared: &Shared) -> Result<()> {
     let uid = peer(&stream)?.uid;
     let line = read_line(&mut stream, Instant::now() + TIMEOUT);
-    let reply = desk.reply(uid, line);
+    let reply = shared.reply(uid, line);
     stream.set_write_timeout(Some(TIMEOUT))?;
     write_reply(&mut stream, &reply)
 }

@@ -6,8 +6,8 @@ use proptest::prelude::*;
 
 use super::*;
 
-/// A desk whose agent answers everything with an error that says what was asked.
-fn desk() -> Desk {
+/// A server whose agent answers everything with an error that says what was asked.
+fn shared() -> Shared {
     let (sender, calls) = unbounded::<Event>();
     thread::spawn(move || {
         for event in calls {
@@ -15,16 +15,16 @@ fn desk() -> Desk {
             let _ = reply.send(Reply::Error(format!("asked {request:?}")));
         }
     });
-    Desk::new(sender)
+    Shared::new(sender)
 }
 
-/// What is answered to these bytes by a desk that has time.
-fn answer(desk: &Desk, bytes: &[u8]) -> String {
+/// What is answered to these bytes by a server that is not busy.
+fn answer(shared: &Shared, bytes: &[u8]) -> String {
     let (ours, theirs) = UnixStream::pair().unwrap();
-    *desk.root.lock().unwrap() = Pace::new(1e6);
-    *desk.others.lock().unwrap() = Pace::new(1e6);
+    *shared.root.lock().unwrap() = TokenBucket::new(1e6);
+    *shared.others.lock().unwrap() = TokenBucket::new(1e6);
     thread::scope(|scope| {
-        let server = scope.spawn(|| serve(theirs, desk));
+        let server = scope.spawn(|| serve(theirs, shared));
         // It may have been refused, and the socket closed, before all is written.
         let _ = (&ours).write_all(bytes);
         let _ = ours.shutdown(Shutdown::Write);
@@ -38,21 +38,21 @@ fn answer(desk: &Desk, bytes: &[u8]) -> String {
 
 #[test]
 fn what_is_no_request_is_answered() {
-    let desk = desk();
+    let shared = shared();
     for bytes in [&b"\n"[..], b"", b"{}", b"\xff\xfe\n", b"[[[[[[\n", b"\"status"] {
-        let said = answer(&desk, bytes);
+        let said = answer(&shared, bytes);
         assert!(said.contains("not a request"), "{said}");
     }
-    assert!(answer(&desk, b"\"status\"\n\"reload\"\n").contains("asked Status"));
-    assert!(answer(&desk, &[b'['; REQUEST_MAX_BYTES]).contains("longer than 4096 bytes"));
-    assert!(answer(&desk, &[&b"[".repeat(4000)[..], b"\n"].concat()).contains("not a request"));
+    assert!(answer(&shared, b"\"status\"\n\"reload\"\n").contains("asked Status"));
+    assert!(answer(&shared, &[b'['; REQUEST_MAX_BYTES]).contains("longer than 4096 bytes"));
+    assert!(answer(&shared, &[&b"[".repeat(4000)[..], b"\n"].concat()).contains("not a request"));
 }
 
 proptest! {
     /// Anything at all gets one line of JSON and harms nobody.
     #[test]
     fn any_bytes_are_answered(bytes in prop::collection::vec(any::<u8>(), 0..4000)) {
-        let said = answer(&desk(), &bytes);
+        let said = answer(&shared(), &bytes);
         prop_assert!(serde_json::from_str::<Reply>(&said).is_ok(), "{said}");
     }
 
@@ -61,15 +61,15 @@ proptest! {
     fn nearly_requests_are_answered(
         text in r#"\{?"(set_policy|status|reload|top|why|x)"(:\{"(mode|pid|tasks|policy)":("[a-z]{0,9}"|-?[0-9]{0,20}|\{\}|null)\}\}?)?"#
     ) {
-        let said = answer(&desk(), text.as_bytes());
+        let said = answer(&shared(), text.as_bytes());
         prop_assert!(serde_json::from_str::<Reply>(&said).is_ok(), "{text}: {said}");
     }
 }
 
 #[test]
 fn others_than_root_may_look() {
-    let desk = desk();
-    let said = |uid, text: &str| format!("{:?}", desk.reply(uid, Ok(text.into())));
+    let shared = shared();
+    let said = |uid, text: &str| format!("{:?}", shared.reply(uid, Ok(text.into())));
     assert!(said(1000, "\"reload\"").contains("needs root"));
     assert!(said(1000, "\"status\"").contains("asked Status"));
     assert!(said(0, "\"reload\"").contains("asked Reload"));
@@ -77,15 +77,15 @@ fn others_than_root_may_look() {
 
 #[test]
 fn who_asks_too_often_is_told_so_and_no_other_is() {
-    let desk = desk();
-    let said = |uid| format!("{:?}", desk.reply(uid, Ok(b"\"status\"".to_vec())));
+    let shared = shared();
+    let said = |uid| format!("{:?}", shared.reply(uid, Ok(b"\"status\"".to_vec())));
     let refused = (0..100).filter(|_| said(1000).contains("too many requests")).count();
     assert!((70..=80).contains(&refused), "{refused} of 100 were refused");
     assert!(said(0).contains("asked Status"));
-    let mut pace = Pace::new(2.0);
+    let mut bucket = TokenBucket::new(2.0);
     let now = Instant::now();
-    assert!(pace.take(now) && pace.take(now) && !pace.take(now));
-    assert!(pace.take(now + Duration::from_secs(1)));
+    assert!(bucket.take(now) && bucket.take(now) && !bucket.take(now));
+    assert!(bucket.take(now + Duration::from_secs(1)));
 }
 
 #[test]

@@ -12,12 +12,12 @@ use log::{info, warn};
 use observe::Leases;
 use scx_utils::autopower::PowerProfile;
 
+use crate::agent::desired::Desired;
 use crate::agent::hints::InForce;
 use crate::agent::load::LoadMeter;
-use crate::agent::wish::Wish;
 use crate::cli::Cli;
 use crate::control::protocol::{Reply, Request};
-use crate::control::status::{Reloads, Status, StatusClock, Told};
+use crate::control::status::{AgentState, Reloads, Status, StatusClock};
 use crate::machine::kernel;
 use crate::machine::topology::Ranks;
 use crate::scheduler::Scheduler;
@@ -50,7 +50,7 @@ pub struct Session<'a> {
     ranks: Ranks,
     policy: Policy,
     clock: StatusClock,
-    wish: &'a mut Wish,
+    desired: &'a mut Desired,
     hints: &'a mut InForce,
     chooser: Chooser,
     load: LoadMeter,
@@ -59,7 +59,7 @@ pub struct Session<'a> {
     timer: Receiver<Instant>,
     leases: Leases,
     reloads: Reloads,
-    /// The desktop's power profile, as it was told last.
+    /// The desktop's power profile, as it was last reported.
     profile: PowerProfile,
     /// How many cgroups there were when the table was last applied.
     cgroups: usize,
@@ -74,7 +74,7 @@ impl<'a> Session<'a> {
         ranks: Ranks,
         policy: Policy,
         clock: StatusClock,
-        wish: &'a mut Wish,
+        desired: &'a mut Desired,
         hints: &'a mut InForce,
     ) -> Self {
         let mut session = Session {
@@ -83,7 +83,7 @@ impl<'a> Session<'a> {
             ranks,
             policy,
             clock,
-            wish,
+            desired,
             hints,
             chooser: Chooser::default(),
             load: LoadMeter::default(),
@@ -97,7 +97,7 @@ impl<'a> Session<'a> {
         };
         session.hint();
         // The first choice needs no waiting.
-        if session.wish.choice == Choice::Auto {
+        if session.desired.choice == Choice::Auto {
             session.choose();
         }
         session.set_timer();
@@ -110,28 +110,28 @@ impl<'a> Session<'a> {
     }
 
     fn set_timer(&mut self) {
-        let looks = match (self.wish.table.is_empty(), self.wish.choice) {
+        let looks = match (self.desired.table.is_empty(), self.desired.choice) {
             (false, _) => Some(CGROUP_PERIOD),
             (true, Choice::Auto) => Some(auto::PERIOD),
             (true, Choice::Fixed(_)) => None,
         };
-        let hints = self.wish.hints.idle_latency_us.map(|_| HINT_PERIOD);
+        let hints = self.desired.hints.idle_latency_us.map(|_| HINT_PERIOD);
         let lease = self.leases.left(Instant::now());
         self.timer = looks.into_iter().chain(hints).chain(lease).min().map_or_else(never, after);
     }
 
     /// What nobody tells us: what `auto` goes by, and new cgroups.
     pub fn look_around(&mut self) {
-        if self.wish.hints.idle_latency_us.is_some() {
+        if self.desired.hints.idle_latency_us.is_some() {
             self.hint();
         }
         if let Err(err) = self.end_leases(Instant::now()) {
             warn!("cannot stop watching: {err:#}");
         }
-        if self.wish.choice == Choice::Auto && self.chooser.is_due() {
+        if self.desired.choice == Choice::Auto && self.chooser.is_due() {
             self.choose();
         }
-        if !self.wish.table.is_empty()
+        if !self.desired.table.is_empty()
             && workloads::count_cgroups() != self.cgroups
             && let Err(err) = self.classify()
         {
@@ -148,15 +148,15 @@ impl<'a> Session<'a> {
         };
         // What we have set ourselves is no evidence.
         let profile = match self.profile {
-            PowerProfile::Unknown if self.wish.hints.epp == EppByMode::default() => None,
-            told => Some(told),
+            PowerProfile::Unknown if self.desired.hints.epp == EppByMode::default() => None,
+            profile => Some(profile),
         };
         let evidence = Evidence::gather(load_pct, profile);
-        let (mode, reason) = self.chooser.choose(&evidence, &self.wish.rules);
+        let (mode, reason) = self.chooser.choose(&evidence, &self.desired.rules);
         if mode != self.policy.mode {
             info!("auto: {reason}");
             // --pack small is for packing alone: in another mode it waits.
-            let args = self.wish.args.for_mode(mode);
+            let args = self.desired.args.for_mode(mode);
             if let Err(err) = self.apply(self.policy.with(mode, &args)) {
                 warn!("auto cannot switch to mode {mode}: {err:#}");
             }
@@ -169,7 +169,7 @@ impl<'a> Session<'a> {
         let policy = policy.checked(&self.ranks)?;
         let applied = self.scheduler.apply(policy, &self.ranks)?;
         self.policy = policy;
-        self.wish.mode = policy.mode;
+        self.desired.mode = policy.mode;
         self.hint();
         let took_us = applied.took.as_secs_f64() * 1e6;
         info!(
@@ -184,18 +184,18 @@ impl<'a> Session<'a> {
         if !self.hints.is_in_use() {
             return;
         }
-        let told = self.scheduler.snapshot(&self.ranks).and_then(|now| {
+        let looked = self.scheduler.snapshot(&self.ranks).and_then(|now| {
             let ranked = self.ranks.cpus().iter().enumerate();
             let active = ranked.filter(|&(rank, _)| now.is_active(rank));
             let cpus: Vec<usize> = active.map(|(_, cpu)| cpu.cpu).collect();
             self.hints.apply(self.policy.mode, &cpus)
         });
-        if let Err(err) = told {
+        if let Err(err) = looked {
             warn!("not all hints are in force: {err:#}");
         }
     }
 
-    /// What a client is told.
+    /// What a client is sent.
     pub fn answer(&mut self, request: Request) -> Reply {
         let reply = match request {
             Request::SetPolicy { mode, policy } => self.set_policy(mode, &policy),
@@ -208,54 +208,54 @@ impl<'a> Session<'a> {
     }
 
     fn set_policy(&mut self, choice: Option<Choice>, args: &PolicyArgs) -> Result<Reply> {
-        let choice = choice.unwrap_or(self.wish.choice);
+        let choice = choice.unwrap_or(self.desired.choice);
         let mode = match choice {
             Choice::Fixed(mode) => mode,
             Choice::Auto => self.policy.mode,
         };
         let took_us = self.apply(self.policy.with(mode, args))?;
-        self.wish.args = args.or(&self.wish.args);
+        self.desired.args = args.or(&self.desired.args);
         self.follow(choice);
-        Ok(self.told(took_us))
+        Ok(self.changed(took_us))
     }
 
     /// The configuration file anew, beneath the command line; what was asked of the
     /// running scheduler since is forgotten. If anything is wrong nothing changes.
     pub fn reload(&mut self) -> Result<Reply> {
-        let told = self.take_config();
-        self.reloads.note(told.is_ok());
-        told
+        let taken = self.take_config();
+        self.reloads.note(taken.is_ok());
+        taken
     }
 
     fn take_config(&mut self) -> Result<Reply> {
-        self.wish.seen_config = config::text(self.cli.config.as_deref());
-        let wish = Wish::new(self.cli, &self.ranks)?;
-        let policy = wish.policy(&self.ranks)?;
-        let took_us = self.hints.set(wish.hints.clone()).and_then(|()| self.apply(policy));
+        self.desired.seen_config = config::text(self.cli.config.as_deref());
+        let desired = Desired::new(self.cli, &self.ranks)?;
+        let policy = desired.policy(&self.ranks)?;
+        let took_us = self.hints.set(desired.hints.clone()).and_then(|()| self.apply(policy));
         if took_us.is_err() {
-            self.hints.set(self.wish.hints.clone())?;
+            self.hints.set(self.desired.hints.clone())?;
         }
-        let (took_us, choice) = (took_us?, wish.choice);
-        *self.wish = wish;
+        let (took_us, choice) = (took_us?, desired.choice);
+        *self.desired = desired;
         self.classify()?;
         self.follow(choice);
-        Ok(self.told(took_us))
+        Ok(self.changed(took_us))
     }
 
     /// Whether the configuration file says what it said when it was read last.
     pub fn has_seen_config(&self) -> bool {
-        self.wish.seen_config == config::text(self.cli.config.as_deref())
+        self.desired.seen_config == config::text(self.cli.config.as_deref())
     }
 
     /// Where OpenMetrics are wanted.
     pub fn metrics(&self) -> Option<SocketAddr> {
-        self.wish.metrics
+        self.desired.metrics
     }
 
     /// The desktop's power profile has changed.
     pub fn note_profile(&mut self, profile: PowerProfile) {
         let news = std::mem::replace(&mut self.profile, profile) != profile;
-        if news && self.wish.choice == Choice::Auto {
+        if news && self.desired.choice == Choice::Auto {
             self.choose();
         }
     }
@@ -271,7 +271,7 @@ impl<'a> Session<'a> {
 
     /// From now on the mode is chosen so.
     fn follow(&mut self, choice: Choice) {
-        self.wish.choice = choice;
+        self.desired.choice = choice;
         self.reason = None;
         if choice == Choice::Auto {
             self.chooser = Chooser::default();
@@ -280,7 +280,7 @@ impl<'a> Session<'a> {
         self.set_timer();
     }
 
-    fn told(&self, took_us: f64) -> Reply {
+    fn changed(&self, took_us: f64) -> Reply {
         Reply::Mode { mode: self.policy.mode.to_string(), reason: self.reason.clone(), took_us }
     }
 
@@ -289,11 +289,11 @@ impl<'a> Session<'a> {
         let before = self.treated;
         self.treated = 0;
         self.cgroups = workloads::count_cgroups();
-        if self.wish.table.is_empty() && before == 0 {
+        if self.desired.table.is_empty() && before == 0 {
             return Ok(());
         }
         for cgroup in workloads::cgroups() {
-            let treatment = self.wish.table.treatment(&cgroup.path);
+            let treatment = self.desired.table.treatment(&cgroup.path);
             self.treated += usize::from(treatment != Treatment::None);
             self.scheduler.classify(cgroup.id, treatment)?;
         }
@@ -306,14 +306,14 @@ impl<'a> Session<'a> {
     /// The status now.
     pub fn status(&mut self) -> Result<Status> {
         let now = self.scheduler.snapshot(&self.ranks)?;
-        let told = Told {
-            auto: self.wish.choice == Choice::Auto,
+        let agent = AgentState {
+            auto: self.desired.choice == Choice::Auto,
             reason: self.reason.clone(),
             workloads: self.treated,
             reloads: self.reloads,
             enable_seq: kernel::enable_seq(),
         };
-        Ok(self.clock.status(now, &self.ranks, self.policy, told))
+        Ok(self.clock.status(now, &self.ranks, self.policy, agent))
     }
 
     pub fn counters(&self) -> Result<Counters> {

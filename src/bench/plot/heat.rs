@@ -6,7 +6,7 @@ use plotters::prelude::*;
 use super::{Area, FONT, SMALL, draw, failed, first_runs};
 use crate::bench::results::{Heat, LoadInfo, Results};
 
-/// More rows or columns than these cannot be told apart.
+/// More rows or columns than these cannot be distinguished.
 const HEAT_ROWS_MAX: usize = 64;
 const HEAT_COLUMNS_MAX: usize = 100;
 

@@ -21,35 +21,35 @@ const TASKS: usize = 100;
 const INTERVAL_MIN: Duration = Duration::from_millis(200);
 
 /// What the thread is to do.
-pub enum Errand {
+pub enum Command {
     Look,
     Set(Request),
 }
 
 /// What it brings back.
-pub enum News {
+pub enum Update {
     Looked(Box<Result<Sample, String>>),
     Set(Result<String, String>),
 }
 
-/// Starts it. Errands are done in their order; it ends with their sender.
-pub fn start() -> Result<(Sender<Errand>, Receiver<News>)> {
-    let (errands, todo) = unbounded();
-    let (tell, news) = unbounded();
+/// Starts it. Commands are done in their order; it ends with their sender.
+pub fn start() -> Result<(Sender<Command>, Receiver<Update>)> {
+    let (commands, todo) = unbounded();
+    let (sender, updates) = unbounded();
     let body = move || {
         let mut watch = Watch::begin();
-        for errand in todo {
-            let _ = tell.send(match errand {
-                Errand::Look => News::Looked(Box::new(look(&mut watch).map_err(told))),
-                Errand::Set(request) => News::Set(set(&request).map_err(told)),
+        for command in todo {
+            let _ = sender.send(match command {
+                Command::Look => Update::Looked(Box::new(look(&mut watch).map_err(message))),
+                Command::Set(request) => Update::Set(set(&request).map_err(message)),
             });
         }
     };
     thread::Builder::new().name("ask".into()).spawn(body).context("cannot start a thread")?;
-    Ok((errands, news))
+    Ok((commands, updates))
 }
 
-fn told(err: anyhow::Error) -> String {
+fn message(err: anyhow::Error) -> String {
     format!("{err:#}")
 }
 

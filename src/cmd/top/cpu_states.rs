@@ -76,8 +76,8 @@ impl CpuStates {
             });
             (cpu, CpuState { frequency_mhz, deepest_idle })
         };
-        let told = self.cpus.iter_mut().map(look);
-        told.filter(|(_, state)| *state != CpuState::default()).collect()
+        let states = self.cpus.iter_mut().map(look);
+        states.filter(|(_, state)| *state != CpuState::default()).collect()
     }
 }
 

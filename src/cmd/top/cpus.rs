@@ -175,7 +175,7 @@ fn cpu_line(model: &Model, cpu: &CpuStatus, sign: char, width: usize) -> Line<'s
     }
     let room = width.saturating_sub(AROUND_BAR);
     let pct = model.non_idle_pct(cpu.rank);
-    let state = told(model, cpu.rank);
+    let state = state_text(model, cpu.rank);
     let state = if room < BAR_MIN + state.chars().count() { String::new() } else { state };
     let room = room - state.chars().count();
     let halves = (pct.unwrap_or(0.0) / 100.0 * 2.0 * room as f64).round() as usize;
@@ -190,7 +190,7 @@ fn cpu_line(model: &Model, cpu: &CpuStatus, sign: char, width: usize) -> Line<'s
 }
 
 /// What the CPU tells of itself, in columns; nothing where no CPU tells anything.
-fn told(model: &Model, rank: usize) -> String {
+fn state_text(model: &Model, rank: usize) -> String {
     if model.sample.as_ref().is_none_or(|sample| sample.machine.cpus.is_empty()) {
         return String::new();
     }

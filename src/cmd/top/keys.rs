@@ -6,7 +6,7 @@ use super::model::Model;
 use crate::control::protocol::Request;
 use crate::settings::policy::{Choice, MaxCores, Mode, PolicyArgs};
 
-/// Who may not switch is told.
+/// Users who may not switch see why.
 const READ_ONLY: &str = "read-only: run it with sudo to switch";
 
 /// What is to be done beside showing the model again.

@@ -21,7 +21,7 @@ use ratatui::DefaultTerminal;
 use ratatui::crossterm::event::{self, Event};
 
 use crate::signals::hear_signals;
-use ask::{Errand, News};
+use ask::{Command, Update};
 use keys::Action;
 use model::Model;
 
@@ -40,14 +40,14 @@ pub fn run() -> Result<()> {
         // Once is enough.
         let _ = stop.try_send(());
     })?;
-    let (errands, news) = ask::start()?;
+    let (commands, updates) = ask::start()?;
     // SAFETY: has no preconditions.
     let read_only = unsafe { libc::geteuid() } != 0;
     let colour = std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());
     // It restores the terminal in case of a panic, too.
     let mut terminal = ratatui::try_init().context("cannot use this terminal")?;
     let ended = hear_keys().and_then(|events| {
-        let mut screen = Screen { model: Model::new(read_only, colour), errands, news, events };
+        let mut screen = Screen { model: Model::new(read_only, colour), commands, updates, events };
         screen.run(&mut terminal, &stopped)
     });
     ratatui::restore();
@@ -71,14 +71,14 @@ fn hear_keys() -> Result<Receiver<Event>> {
 /// What is shown, and who tells it.
 struct Screen {
     model: Model,
-    errands: Sender<Errand>,
-    news: Receiver<News>,
+    commands: Sender<Command>,
+    updates: Receiver<Update>,
     events: Receiver<Event>,
 }
 
 impl Screen {
     fn run(&mut self, terminal: &mut DefaultTerminal, stopped: &Receiver<()>) -> Result<()> {
-        self.errands.send(Errand::Look)?;
+        self.commands.send(Command::Look)?;
         let mut next_look = never();
         loop {
             terminal
@@ -89,23 +89,23 @@ impl Screen {
                 recv(next_look) -> _ => {
                     next_look = never();
                     if !self.model.paused {
-                        self.errands.send(Errand::Look)?;
+                        self.commands.send(Command::Look)?;
                     }
                 }
-                recv(self.news) -> news => match news? {
-                    News::Looked(looked) => {
+                recv(self.updates) -> updates => match updates? {
+                    Update::Looked(looked) => {
                         self.model.learn(*looked);
                         next_look = self.until_next_look();
                     }
-                    News::Set(outcome) => {
+                    Update::Set(outcome) => {
                         self.model.answered(outcome);
-                        self.errands.send(Errand::Look)?;
+                        self.commands.send(Command::Look)?;
                     }
                 },
                 recv(self.events) -> event => match self.happened(&event.context("the keyboard is gone")?) {
                     Action::Quit => return Ok(()),
-                    Action::Look => self.errands.send(Errand::Look)?,
-                    Action::Ask(request) => self.errands.send(Errand::Set(request))?,
+                    Action::Look => self.commands.send(Command::Look)?,
+                    Action::Ask(request) => self.commands.send(Command::Set(request))?,
                     Action::None => {}
                 },
             }

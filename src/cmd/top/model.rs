@@ -1,5 +1,5 @@
 //! What the screen shows: the last two replies and the differences between them, what the
-//! user has chosen to see, and what he is told. Pure.
+//! user has chosen to see, and the messages shown. Pure.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;

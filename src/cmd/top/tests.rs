@@ -151,9 +151,9 @@ fn tells(frequency_mhz: Option<f64>, deepest_pct: Option<f64>) -> CpuState {
 #[test]
 fn what_the_machine_tells_fits() {
     let mut model = model(4);
-    let mut told = sample(4, 12);
-    told.machine.power_w = Some(12.34);
-    told.machine.cpus = [
+    let mut sample_shown = sample(4, 12);
+    sample_shown.machine.power_w = Some(12.34);
+    sample_shown.machine.cpus = [
         (0, tells(Some(1600.0), Some(66.8))),
         (3, tells(Some(1999.4), None)),
         // Offline.
@@ -161,9 +161,9 @@ fn what_the_machine_tells_fits() {
         (2, tells(None, Some(100.0))),
     ]
     .into();
-    told.status.auto = true;
-    told.status.reason = Some("the load fits: load 12 %, pressure 3 %, and more".into());
-    model.learn(Ok(told));
+    sample_shown.status.auto = true;
+    sample_shown.status.reason = Some("the load fits: load 12 %, pressure 3 %, and more".into());
+    model.learn(Ok(sample_shown));
     let lines = screen(&mut model, 80, 24);
     assert!(lines[0].contains("packing (auto: the load fits: load 12 %"));
     assert!(lines[0].contains("…  up 12 s"), "{}", lines[0]);
@@ -173,13 +173,13 @@ fn what_the_machine_tells_fits() {
 #[test]
 fn what_a_cpu_tells_is_beside_its_bar() {
     let mut model = model(4);
-    let mut told = sample(4, 12);
+    let mut sample_shown = sample(4, 12);
     // CPU 0 is busy for half of the time: so long it cannot have slept.
     let other = Some(("cpu-sleep-0".into(), 5.0));
     let other = CpuState { frequency_mhz: None, deepest_idle: other };
     let first = tells(Some(3200.4), Some(90.0));
-    told.machine.cpus = [(0, first), (2, tells(None, Some(99.6))), (3, other)].into();
-    model.learn(Ok(told));
+    sample_shown.machine.cpus = [(0, first), (2, tells(None, Some(99.6))), (3, other)].into();
+    model.learn(Ok(sample_shown));
     let lines = screen(&mut model, 80, 24);
     assert!(lines[6].ends_with("50 %  3200 MHz      C10 50 %   w3"), "{}", lines[6]);
     assert!(lines[7].ends_with(" 0 %     - MHz     C10 100 %"), "{}", lines[7]);

@@ -1,5 +1,5 @@
 //! One thread at work: sleeps on an absolute clock, burns CPU time of its own or does fixed
-//! work, hands on to others.
+//! work, passes on to others.
 
 use std::io::{PipeReader, PipeWriter, Read, Write};
 use std::sync::Arc;
@@ -16,7 +16,7 @@ use crate::record::Record;
 const PIECE_NS: u64 = 1_000_000;
 
 /// A thread at work.
-pub struct Hand {
+pub struct Worker {
     nice: i32,
     cpus: Vec<usize>,
     jitter_pct: f64,
@@ -30,10 +30,10 @@ pub struct Hand {
 /// Ends with what it met.
 pub type Thread = JoinHandle<Result<Record>>;
 
-impl Hand {
+impl Worker {
     /// Of a task of `kind`, for about so many `activations`.
     pub fn of(kind: &Kind, seed: u64, load: Load, activations: usize) -> Self {
-        Hand {
+        Worker {
             nice: kind.nice,
             cpus: kind.cpus.clone(),
             jitter_pct: kind.jitter_pct,
@@ -45,7 +45,7 @@ impl Hand {
     }
 
     /// Starts the thread that does `work`.
-    pub fn start(mut self, work: impl FnOnce(&mut Hand) + Send + 'static) -> Thread {
+    pub fn start(mut self, work: impl FnOnce(&mut Worker) + Send + 'static) -> Thread {
         thread::spawn(move || {
             if !self.cpus.is_empty() {
                 clock::pin(&self.cpus)?;
@@ -96,7 +96,7 @@ impl Hand {
     fn finish(&mut self, planned: u64, to: Option<&Sender<u64>>) -> u64 {
         let now = clock::now_ns();
         match to {
-            // The next stage goes on until nobody hands it anything.
+            // The next stage goes on until nothing is passed to it.
             Some(to) => drop(to.send(planned)),
             None => {
                 let settled = self.settled(planned);
@@ -106,7 +106,7 @@ impl Hand {
         now
     }
 
-    /// Works every period, and hands what it did `to` somebody, if given.
+    /// Works every period, and passes what it did on `to` somebody, if given.
     pub fn periodic(&mut self, run_ns: u64, rhythm: Rhythm, start: u64, to: Option<Sender<u64>>) {
         let mut planned = start;
         while planned < self.times.end {
@@ -121,7 +121,7 @@ impl Hand {
         }
     }
 
-    /// Works on what is handed to it, and hands it on.
+    /// Works on what is passed to it, and passes it on.
     pub fn stage(&mut self, run_ns: u64, from: &Receiver<u64>, to: Option<Sender<u64>>) {
         while let Ok(planned) = from.recv() {
             self.burn(run_ns);
@@ -180,7 +180,7 @@ impl Hand {
         }
     }
 
-    /// Works on each message that comes, and hands it on with the time; the first message
+    /// Works on each message that comes, and passes it on with the time; the first message
     /// is its own if it `begins`. Who sees the end tells the others.
     pub fn member(&mut self, run_ns: u64, begins: bool, mut mailbox: Mailbox) {
         let mut message = if begins {
@@ -226,7 +226,7 @@ pub struct Mailbox {
 impl Mailbox {
     fn read(&mut self) -> u64 {
         let mut message = [0; 8];
-        // Nobody closes a pipe before all are told, so that there is something to read.
+        // Nobody closes a pipe before all are signalled, so that there is something to read.
         self.reader.read_exact(&mut message).map_or(OVER, |()| u64::from_ne_bytes(message))
     }
 

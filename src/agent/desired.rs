@@ -14,7 +14,7 @@ use crate::settings::policy::{Choice, Mode, Policy, PolicyArgs};
 use crate::settings::workloads::Table;
 
 /// Kept while the scheduler is loaded anew.
-pub struct Wish {
+pub struct Desired {
     pub choice: Choice,
     pub args: PolicyArgs,
     pub table: Table,
@@ -28,7 +28,7 @@ pub struct Wish {
     pub mode: Mode,
 }
 
-impl Wish {
+impl Desired {
     /// Reads the configuration file, and checks it as a whole, for this machine too. Fails
     /// with a sentence.
     pub fn new(cli: &Cli, ranks: &Ranks) -> Result<Self> {
@@ -46,7 +46,7 @@ impl Wish {
             // Until there is evidence.
             Choice::Auto => Mode::Packing,
         };
-        let wish = Wish {
+        let desired = Desired {
             choice,
             args: cli.policy.or(&wanted.policy),
             table: wanted.workloads,
@@ -56,8 +56,8 @@ impl Wish {
             seen_config,
             mode,
         };
-        wish.policy(ranks)?;
-        Ok(wish)
+        desired.policy(ranks)?;
+        Ok(desired)
     }
 
     /// The policy, checked against the machine. Fails with a sentence.
