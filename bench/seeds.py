@@ -192,8 +192,8 @@ def main():
     costs = collections.defaultdict(float)
     for run in results["runs"]:
         costs[run["load"]] = max(costs[run["load"]], run["figures"].get("measuring_pct", 0))
-    dear = [f"{load} {cost:.1f}" for load, cost in sorted(costs.items()) if cost >= 1]
-    print(f"- Measuring took less than 1 % of a load's CPU time, but for {', '.join(dear)} %.")
+    costly = [f"{load} {cost:.1f}" for load, cost in sorted(costs.items()) if cost >= 1]
+    print(f"- Measuring took less than 1 % of a load's CPU time, but for {', '.join(costly)} %.")
 
 
 if __name__ == "__main__":

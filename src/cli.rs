@@ -107,7 +107,7 @@ pub enum Command {
         /// Of a process or a thread
         #[arg(value_parser = clap::value_parser!(u32).range(1..))]
         pid: u32,
-        /// End after so many placements
+        /// End after this many placements
         #[arg(long, value_name = "N", default_value_t = 20)]
         most: usize,
     },

@@ -26,7 +26,7 @@ pub struct Kind {
     pub cpus: Vec<usize>,
     /// Run lengths differ by as much (%).
     pub jitter_pct: f64,
-    /// Lengths are work that a CPU at its best does in so long, rather than CPU time.
+    /// Lengths are work that a CPU at its best does in that time, rather than CPU time.
     pub fixed_work: bool,
     pub work: Work,
 }
@@ -93,7 +93,7 @@ impl Work {
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Rhythm {
     pub period_ns: u64,
-    /// It works for so long, and then does not; 0: it always works.
+    /// Duration of the working phase, before one of rest (ns); 0: it always works.
     pub on_ns: u64,
     pub off_ns: u64,
     /// Who is late begins again at once; else what it missed is skipped, as a player
@@ -119,7 +119,7 @@ impl Rhythm {
 pub struct Course {
     /// So long in all (s).
     pub seconds: f64,
-    /// Of which the first so many are not measured (s).
+    /// Duration of the first part, which is not measured (s).
     pub settle: f64,
     pub phases: Phases,
     /// What a CPU does at its best, for fixed work; 0: find out.

@@ -43,7 +43,7 @@ enum Load {
     Periodic {
         #[arg(long, default_value_t = 10.0)]
         seconds: f64,
-        /// Measure only after so many of them, when the scheduler knows the load
+        /// Measure only after this many of them, when the scheduler knows the load
         #[arg(long, default_value_t = 0.0)]
         settle: f64,
         /// Begin together, evenly apart in their periods (even), or anywhere in them (random)
@@ -98,7 +98,7 @@ enum Load {
     Workload {
         #[arg(long, default_value_t = 10.0)]
         seconds: f64,
-        /// Measure only after so many of them, when the scheduler knows the load
+        /// Measure only after this many of them, when the scheduler knows the load
         #[arg(long, default_value_t = 0.0)]
         settle: f64,
         /// One that comes with the simulator, or a TOML file

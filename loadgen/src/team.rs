@@ -11,7 +11,7 @@ use crate::worker::{Mailbox, Thread, Worker};
 
 /// Random phases are those of the simulator's first seed.
 const PHASES_SEED: u64 = 1;
-/// Room for so many is made beforehand: a message goes on every few tens of microseconds.
+/// Room for this many is made beforehand: a message goes on every few tens of microseconds.
 const ACTIVATIONS_OF_MEMBER: usize = 1 << 16;
 
 /// The threads of the `nth` task of a kind.

@@ -31,7 +31,7 @@ pub struct Worker {
 pub type Thread = JoinHandle<Result<Record>>;
 
 impl Worker {
-    /// Of a task of `kind`, for about so many `activations`.
+    /// Of a task of `kind`, for about that number of `activations`.
     pub fn of(kind: &Kind, seed: u64, load: Load, activations: usize) -> Self {
         Worker {
             nice: kind.nice,

@@ -60,7 +60,7 @@ done
 row "$minutes"
 echo 1 >/sys/devices/system/cpu/cpu3/online 2>/dev/null || true
 end_kb=$rss_kb
-[ "$(cat $SCX/enable_seq)" = "$loads" ] || fail "it was loaded anew: enable_seq $(cat $SCX/enable_seq), not $loads"
+[ "$(cat $SCX/enable_seq)" = "$loads" ] || fail "it was loaded again: enable_seq $(cat $SCX/enable_seq), not $loads"
 settled_kb=${settled_kb:-$end_kb}
 change=$(((end_kb - settled_kb) * 1000 / settled_kb))
 [ ${change#-} -le 50 ] || fail "RSS went from $settled_kb to $end_kb kB"
@@ -68,4 +68,4 @@ kill $load
 stop
 complaints=$(dmesg | grep -E 'BUG|WARNING|Oops|stall|lockup|hung task|runtime error' || true)
 [ -z "$complaints" ] || fail "the kernel complains: $complaints"
-echo "$minutes minutes: RSS $settled_kb kB after five, $end_kb kB at the end; no stall, never loaded anew"
+echo "$minutes minutes: RSS $settled_kb kB after five, $end_kb kB at the end; no stall, never loaded again"

@@ -16,7 +16,7 @@ use notify::{EventKind, RecommendedWatcher, RecursiveMode, Watcher};
 
 use crate::agent::events::Event;
 
-/// Who writes a file does so in several steps: it is read when it has been quiet for so long.
+/// A file is written in several steps: it is read after this time without one.
 const QUIET: Duration = Duration::from_millis(100);
 /// As many symlinks as the kernel follows (MAXSYMLINKS).
 const LINKS_MAX: usize = 40;

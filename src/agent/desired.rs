@@ -13,7 +13,7 @@ use crate::settings::hints::{self, Hints};
 use crate::settings::policy::{Choice, Mode, Policy, PolicyArgs};
 use crate::settings::workloads::Table;
 
-/// Kept while the scheduler is loaded anew.
+/// Kept while the scheduler is loaded again.
 pub struct Desired {
     pub choice: Choice,
     pub args: PolicyArgs,

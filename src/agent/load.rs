@@ -40,7 +40,7 @@ mod tests {
     use crate::bpf_intf as intf;
     use crate::scheduler::latency::Latency;
 
-    /// Two CPUs, the second half as fast, that have been busy for so long.
+    /// Two CPUs, the second half as fast, and how long they have been busy.
     fn snapshot(now_s: u64, busy_ms: [u64; 2]) -> Snapshot {
         let (now_ns, busy_ns) = (now_s * 1_000_000_000, busy_ms.map(|ms| ms * 1_000_000));
         let cpu = |nr: usize| {

@@ -74,7 +74,7 @@ pub fn run(cli: &Cli) -> Result<()> {
     }
 }
 
-/// What stays when the scheduler is loaded anew.
+/// What stays when the scheduler is loaded again.
 struct Agent<'a> {
     cli: &'a Cli,
     desired: Desired,
@@ -233,7 +233,7 @@ impl Services {
         }
     }
 
-    /// The configuration file anew, where nobody waits for the outcome.
+    /// Reads the configuration file again, where nobody waits for the outcome.
     fn reload(&mut self, session: &mut Session<'_>) {
         systemd::reloading();
         match session.reload() {

@@ -31,9 +31,9 @@ use crate::signals::hear_signals;
 pub const RESULTS_FILE: &str = "results.json";
 /// What the schedulers printed.
 const LOGS_DIR: &str = "logs";
-/// A scheduler that has just been loaded is given so long to know who runs (s).
+/// A scheduler that has just been loaded is given this time to learn what runs (s).
 const SETTLE_S: f64 = 1.0;
-/// The first load is run for so long before anything counts: files come into memory, and
+/// The first load is run for this time before anything counts: files come into memory, and
 /// frequencies and temperatures to where they stay.
 const WARM_UP_S: f64 = 2.0;
 

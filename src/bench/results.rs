@@ -76,9 +76,9 @@ pub struct LoadInfo {
     pub group: Option<String>,
     /// What that table shows of each.
     pub figures: Vec<Metric>,
-    /// Measured for so long (s); none: until it ends by itself.
+    /// Duration of the measurement (s); none: until it ends by itself.
     pub seconds: Option<f64>,
-    /// With at most so many cores: only for what has such a ceiling.
+    /// The ceiling of cores: only for what takes one.
     pub max_cores: Option<usize>,
 }
 
@@ -88,7 +88,7 @@ pub struct Run {
     /// Names of the load and the system.
     pub load: String,
     pub system: String,
-    /// Of so many rounds, from 0.
+    /// The round, from 0.
     pub round: usize,
     /// Why there are no figures.
     pub failed: Option<String>,

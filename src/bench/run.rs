@@ -15,11 +15,11 @@ use super::results::{Run, TaskFigures};
 use super::suite::{Load, What};
 use super::switches::Switches;
 
-/// A load that has not said anything for so long beyond its own time is stuck.
+/// A load that has not printed anything for this long beyond its own time is stuck.
 const PATIENCE_S: f64 = 60.0;
-/// Ctrl-C is heard after so long at most.
+/// Ctrl-C takes effect after this time at most.
 const WAIT_MAX: Duration = Duration::from_secs(1);
-/// A program is given so long.
+/// The time limit of a program.
 const PROGRAM_MAX_S: f64 = 600.0;
 
 /// Ctrl-C.
@@ -37,7 +37,7 @@ impl std::error::Error for Interrupted {}
 /// What runs a load has to know.
 pub struct Runner<'a> {
     pub additions_per_s: u64,
-    /// Counted all the time: to begin and end is dear.
+    /// Counted all the time: to begin and end is expensive.
     pub switches: Option<&'a Switches>,
     /// Set by Ctrl-C.
     pub stop: &'a AtomicBool,

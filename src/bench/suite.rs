@@ -19,9 +19,9 @@ const SHIPPED: [(&str, &str); 5] = [
     ("throughput", include_str!("suites/throughput.toml")),
     ("waits", include_str!("suites/waits.toml")),
 ];
-/// A workload that is a suite of its own is measured for so long, after so long (s).
+/// A workload that is a suite of its own is measured for the first time, after the second (s).
 const ALONE_S: (f64, f64) = (10.0, 3.0);
-/// At most so many ceilings are tried, evenly apart.
+/// The maximum number of ceilings that are tried, evenly apart.
 const CEILINGS_MAX: usize = 8;
 
 /// A suite: loads in the order in which they are run.
@@ -44,7 +44,7 @@ pub struct Load {
 /// What a load consists of.
 #[derive(Clone, Debug)]
 pub enum What {
-    /// A workload, by name or file, after it has run for so long (s).
+    /// A workload, by name or file, after it has run for this time (s).
     Workload {
         name: String,
         settle_s: f64,
@@ -68,9 +68,9 @@ struct Entry {
     workload: Option<String>,
     /// A command whose figures are known.
     program: Option<String>,
-    /// Measured for so long (s).
+    /// Duration of the measurement (s).
     seconds: Option<f64>,
-    /// After so long (s).
+    /// Duration before it (s).
     #[serde(default)]
     settle: f64,
     /// Shown in one table with others of that name,
@@ -188,7 +188,7 @@ impl Entry {
         ensure!((0.1..=3600.0).contains(&seconds), "seconds is 0.1 to 3600, not {seconds}");
         ensure!((0.0..=600.0).contains(&self.settle), "settle is 0 to 600, not {}", self.settle);
         let about = if workload.about == workload.name {
-            "one task that runs so long of every so long, ms".to_owned()
+            "one task: run / period (ms)".to_owned()
         } else {
             workload.about
         };

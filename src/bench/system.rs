@@ -21,7 +21,7 @@ use crate::settings::policy::{MaxCores, PolicyArgs};
 pub const EEVDF: &str = "eevdf";
 /// Loading takes half a second, more in a VM that emulates its CPUs.
 const START_TIMEOUT: Duration = Duration::from_secs(60);
-/// A scheduler that has been asked to stop has so long.
+/// The time that a scheduler has after it was asked to stop.
 const STOP_TIMEOUT: Duration = Duration::from_secs(10);
 /// How often is looked whether it is there.
 const POLL: Duration = Duration::from_millis(10);
@@ -148,7 +148,7 @@ impl Running {
         Ok(())
     }
 
-    /// Limits what takes ceilings to so many cores; `None`: not any more.
+    /// Limits what takes ceilings to that number of cores; `None`: not any more.
     pub fn set_max_cores(&self, cores: Option<usize>) -> Result<()> {
         let max_cores = Some(cores.map_or(MaxCores::All, MaxCores::Cores));
         let policy = PolicyArgs { max_cores, ..PolicyArgs::default() };

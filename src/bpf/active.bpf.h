@@ -279,7 +279,7 @@ static void kick_idle(void)
 }
 
 /* Free tasks that run on CPUs that are not active are to leave: end their slices, and
- * ops.enqueue places them anew. */
+ * ops.enqueue places them again. */
 static void evacuate(void)
 {
 	u32 rank;

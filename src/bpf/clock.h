@@ -40,7 +40,7 @@
  * would cut short the batches in which messages pass (hackbench). */
 #define PP_REQUEST_MIN_NS (1 * PP_NS_PER_MS)
 /* A task that has waited this long goes next, whatever the weights: the lightest of two
- * whose weights are 1 to 100 waits so long by right, at HZ=250 (100 turns of 4 ms), and
+ * whose weights are 1 to 100 waits that long by right, at HZ=250 (100 turns of 4 ms), and
  * a waiting task must have run within a second, of which this leaves a tick and two turns. */
 #define PP_WAIT_MAX_NS (850 * PP_NS_PER_MS)
 

@@ -8,7 +8,7 @@
 #include "freq.bpf.h"
 #include "place.bpf.h"
 
-/* Every so many dispatches a CPU looks at the other LLCs' queues first: one
+/* Once in this many dispatches a CPU looks at the other LLCs' queues first: one
  * whose CPUs have all left the active set is served by nobody else. */
 #define PP_STEAL_FIRST_EVERY 8
 
@@ -372,7 +372,7 @@ static __always_inline void tick_cpu(struct task_struct *p, s32 cpu, u64 now)
 	end_turn(p, task, cpu, now);
 	if (!task)
 		return;
-	/* A hog that is alone never stops. It is placed anew by what is known now. */
+	/* A hog that is alone never stops. It is placed again by what is known now. */
 	if (task->cgroup_generation != cgroup_generation) {
 		refresh_cgroup(p, task);
 		scx_bpf_task_set_slice(p, 0);

@@ -110,7 +110,7 @@ static inline u64 pp_class_least(u32 run_class)
 struct pp_queued {
 	const s64 *queued_ns; /* by class */
 	u32 nr;
-	u64 waiting_ns; /* it has not been empty for so long */
+	u64 waiting_ns; /* how long it has not been empty */
 };
 
 /* The work of the one that is served last when a task of @own_ns joins, at least: one of the

@@ -7,7 +7,7 @@
  *	queue	  of LLC id	   of CPU id - 1024
  *
  * @nr and @queued_ns are raised just before a task is in the DSQ, and lowered as it
- * begins to run, is placed anew or leaves us: @nr may be too high for a moment, but
+ * begins to run, is placed again or leaves us: @nr may be too high for a moment, but
  * is never too low. Whether a CPU may go idle or a slice has ended is asked of the
  * DSQ itself.
  */

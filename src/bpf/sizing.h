@@ -7,7 +7,7 @@
 
 #include "policy.h"
 
-/* The active set is sized anew at most this often: a tick at HZ=250. */
+/* The active set is sized at most this often: a tick at HZ=250. */
 #define PP_ACTIVE_PERIOD_NS (4 * PP_NS_PER_MS)
 /* One spill in a period is an accident, two are evidence that the set is small. */
 #define PP_SPILLS_TO_GROW 2
@@ -15,7 +15,7 @@
  * another one would save a CPU and make every access to memory a far one. Less than a
  * twentieth of a CPU is not worth keeping a package awake for. */
 #define PP_NODE_DEMAND_MIN (PP_CAPACITY_MAX / 20)
-/* And only when it has been less for so long: who has left does not come back. */
+/* And only when it has been less for this long: a task that has left does not come back. */
 #define PP_NODE_HOLD_NS (1000 * PP_NS_PER_MS)
 
 /* Which ranks the policy allows and demands: begin zeroed, then tell every rank in order

@@ -15,7 +15,7 @@
 #include "sizing.h"
 
 /* A function that the verifier looks at once per program, for any arguments,
- * not anew at each call: loading takes a third of the time. It must return a
+ * not again at each call: loading takes a third of the time. It must return a
  * number and has at most five arguments. */
 #define verified_once __weak __noinline
 
@@ -92,7 +92,7 @@ static s32 nr_waiting_for_cpus;	 /* in all queues of single CPUs */
 static s32 nr_waiting_efficient; /* those of them that are for efficient CPUs alone */
 
 /* Bumped when a cgroup's weight or workload changes, and when a CPU comes for the first
- * time: tasks look up anew what they know of these. */
+ * time: tasks look up again what they know of these. */
 u32 cgroup_generation; /* by the agent too, when it has set its table */
 static u32 cpus_generation;
 

@@ -47,7 +47,7 @@ pub fn run(pid: u32, most: usize) -> Result<()> {
     ask(&Request::Why { pid, end: true })?;
     if shown == 0 {
         println!(
-            "none in {} s: it sleeps, or runs on without being placed anew",
+            "none in {} s: it sleeps, or runs on without being placed again",
             PATIENCE.as_secs()
         );
     }

@@ -14,7 +14,7 @@ use scx_utils::compat::ROOT_PREFIX;
 use crate::bpf_intf as intf;
 use crate::machine::energy_model;
 
-/// Of equal cores so many are one efficient one: what stays on those must not fill the
+/// Of equal cores this many are one efficient one: what stays on those must not fill the
 /// machine, and on four cores one is the least.
 const EFFICIENT_DIV: usize = 4;
 

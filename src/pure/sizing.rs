@@ -38,7 +38,7 @@ fn size(policy: &pp_policy, capacity: &[u32], demand: u64) -> (usize, usize) {
     size_smt(policy, capacity, demand, 1)
 }
 
-/// The same of cores with so many threads.
+/// The same of cores with `threads` threads.
 fn size_smt(policy: &pp_policy, capacity: &[u32], demand: u64, threads: u32) -> (usize, usize) {
     let (ends, ceiling) = size_nodes(policy, capacity, threads, &[demand]);
     (ends[0], ceiling)
@@ -85,7 +85,7 @@ fn a_node_is_given_up_after_a_second_with_next_to_nothing() {
     assert_eq!(hold(7, 4, 2000), 6);
     assert_eq!(hold(6, 4, 2999), 6);
     assert_eq!(hold(6, 7, 2999), 7);
-    assert_eq!(hold(7, 4, 3000), 6, "that begins anew");
+    assert_eq!(hold(7, 4, 3000), 6, "that begins again");
     assert_eq!(hold(6, 4, 4000), 4);
     assert_eq!(hold(4, 4, 4001), 4, "and stays so");
     let gone = Sizing::default();
@@ -114,7 +114,7 @@ fn the_set_grows_at_once_and_shrinks_after_the_hold() {
     assert_eq!(native_next_active(3, 1, 4, 1000 * MS, 64 * MS, &mut since), 3);
     assert_eq!(native_next_active(3, 1, 4, 1063 * MS, 64 * MS, &mut since), 3);
     assert_eq!(native_next_active(3, 1, 4, 1064 * MS, 64 * MS, &mut since), 1);
-    // A higher need in between begins the hold anew.
+    // A higher need in between begins the hold again.
     assert_eq!(native_next_active(3, 1, 4, 2000 * MS, 64 * MS, &mut since), 3);
     assert_eq!(native_next_active(3, 3, 4, 2060 * MS, 64 * MS, &mut since), 3);
     assert_eq!(native_next_active(3, 1, 4, 2070 * MS, 64 * MS, &mut since), 3);

@@ -25,7 +25,7 @@ const LATENCY_US_RANGE: RangeInclusive<u32> = 1..=100_000;
 pub enum IdleLatency {
     /// As long as they were allowed to before.
     Any,
-    /// At most so many microseconds, 1..=100000.
+    /// The maximum in microseconds, 1..=100000.
     AtMostUs(u32),
 }
 

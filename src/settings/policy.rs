@@ -45,7 +45,7 @@ pub enum Pack {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MaxCores {
     All,
-    /// At most so many.
+    /// At most this number.
     Cores(usize),
 }
 

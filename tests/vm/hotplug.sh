@@ -27,5 +27,5 @@ done
 if status_says offline; then fail "a CPU is offline in the status"; fi
 wait $hogs || fail "the hogs did not finish"
 wait $pinned || fail "the pinned hogs did not finish"
-[ "$(cat $SCX/enable_seq)" = "$loads" ] || fail "it was loaded anew"
+[ "$(cat $SCX/enable_seq)" = "$loads" ] || fail "it was loaded again"
 stop

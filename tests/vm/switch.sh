@@ -17,7 +17,7 @@ done
 [ "$(grep -c 'switched to mode' $LOG)" = 100 ] || fail "not all switches are logged"
 wait $light || fail "the periodic threads did not finish"
 wait $hogs || fail "the hogs did not finish"
-[ "$(cat $SCX/enable_seq)" = "$loads" ] || fail "it was loaded anew"
+[ "$(cat $SCX/enable_seq)" = "$loads" ] || fail "it was loaded again"
 for work in $(json_list work </tmp/hogs.json); do
 	[ "$work" -gt 0 ] || fail "a hog did not run"
 done

@@ -47,7 +47,7 @@ printf 'mode = "spread"\nmod = 1\n' >$config
 sleep 1
 mode_is spread
 journal_has 'line 2: unknown field `mod`'
-[ "$(cat $SCX/enable_seq)" = "$seq_before" ] || fail "a reload has loaded the scheduler anew"
+[ "$(cat $SCX/enable_seq)" = "$seq_before" ] || fail "a reload has loaded the scheduler again"
 echo 'mode = "spread"' >$config
 
 echo "hints, through the sandbox"

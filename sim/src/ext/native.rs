@@ -84,7 +84,7 @@ impl Native {
         unsafe { sim_classify(cgroup, workload) };
     }
 
-    /// Makes the scheduler bad until it is loaded anew.
+    /// Makes the scheduler bad until it is loaded again.
     pub fn sabotage(&self, how: Sabotage) {
         // SAFETY: sets a variable.
         unsafe { sim_sabotage(how as u32) };

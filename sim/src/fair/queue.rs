@@ -19,7 +19,7 @@ const CPUS_MAX: usize = 8;
 /// sysctl_sched_migration_cost: who has run so lately is not pulled, and a CPU
 /// that is idle for less does not look for work.
 pub(crate) const MIGRATION_COST_NS: u64 = 500_000;
-/// A busy CPU balances every so many ms for each CPU of the machine (busy_factor).
+/// A busy CPU balances once in this many ms for each CPU of the machine (busy_factor).
 const BUSY_FACTOR_MS: u64 = 32;
 const NS_PER_MS: u64 = 1_000_000;
 

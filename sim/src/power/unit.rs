@@ -62,7 +62,7 @@ impl Unit {
         self.power_mw = self.state.map_or(self.active_mw, |state| self.states[state].mw);
     }
 
-    /// The same, in the deepest state that is worth it for so long; `None`: no state.
+    /// The same, in the deepest state that is worth it for that time; `None`: no state.
     pub fn sleep_for(&mut self, expected_ns: Option<u64>, now_ns: u64) {
         let fits =
             |ns: u64| self.states.iter().rposition(|state| state.residency_us * 1e3 <= ns as f64);

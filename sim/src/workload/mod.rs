@@ -14,7 +14,7 @@ pub use programs::{Record, SharedRecord};
 pub use shipped::SHIPPED;
 pub use spawn::parse_cpu_list;
 
-/// Tasks are there for so long before the clock starts, as in powerpack-load.
+/// Tasks are there for this long before the clock starts, as in powerpack-load.
 pub const START_NS: u64 = 50_000_000;
 
 /// A workload.
@@ -54,7 +54,7 @@ pub struct TaskKind {
     /// Run lengths differ by as much (percent).
     #[serde(default)]
     pub jitter_pct: f64,
-    /// For real, lengths are work that a fast CPU does in so long, rather than CPU time; in
+    /// For real, lengths are work that a fast CPU does in that time, rather than CPU time; in
     /// the simulator they always are.
     #[serde(default)]
     pub fixed_work: bool,
@@ -89,7 +89,7 @@ pub enum Treatment {
 pub struct RunPeriod {
     pub run_ms: f64,
     pub period_ms: f64,
-    /// Who is late begins again at once, and plans anew; else what it missed is skipped.
+    /// Who is late begins again at once, and plans from then; else what it missed is skipped.
     #[serde(default)]
     pub catch_up: bool,
 }

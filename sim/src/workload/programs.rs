@@ -109,7 +109,7 @@ pub struct Rhythm {
     pub period_ns: u64,
     /// The first wake-up.
     pub start_ns: u64,
-    /// It works for so long, and then does not; 0: it always works.
+    /// Duration of the working phase, before one of rest (ns); 0: it always works.
     pub on_ns: u64,
     pub off_ns: u64,
     /// Who is late begins again at once; else what it missed is skipped.

@@ -119,7 +119,7 @@ impl Shared {
     }
 }
 
-/// Lets so many a second pass, and as many at once after a pause.
+/// Lets `per_s` a second pass, and as many at once after a pause.
 struct TokenBucket {
     per_s: f64,
     left: f64,

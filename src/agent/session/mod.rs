@@ -39,7 +39,7 @@ const HINT_PERIOD: Duration = Duration::from_secs(5);
 pub enum End {
     /// The user wants the kernel's scheduler back.
     Stopped,
-    /// CPUs came or went while we were loading: begin anew.
+    /// CPUs came or went while we were loading: begin again.
     Restart,
 }
 
@@ -219,7 +219,7 @@ impl<'a> Session<'a> {
         Ok(self.changed(took_us))
     }
 
-    /// The configuration file anew, beneath the command line; what was asked of the
+    /// Reads the configuration file again, beneath the command line; what was asked of the
     /// running scheduler since is forgotten. If anything is wrong nothing changes.
     pub fn reload(&mut self) -> Result<Reply> {
         let taken = self.take_config();

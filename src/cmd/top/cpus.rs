@@ -28,9 +28,9 @@ const LEVELS: [&str; 8] = ["▁", "▂", "▃", "▄", "▅", "▆", "▇", "█
 pub enum Layout {
     /// All of them with bars.
     Bars,
-    /// This page of the bars, of so many.
+    /// This page of the bars, and the number of pages.
     Page(usize, usize),
-    /// A character each, in so many lines.
+    /// A character each, in this many lines.
     Map(usize),
 }
 

@@ -12,7 +12,7 @@ use crate::scheduler::latency::Latency;
 
 /// Rates over less than this say nothing (ns).
 const INTERVAL_MIN_NS: u64 = 200_000_000;
-/// A message is shown for so many looks, or until a key is pressed.
+/// A message is shown for this many looks, or until a key is pressed.
 const MESSAGE_LOOKS: u32 = 5;
 
 /// A task, with its name.

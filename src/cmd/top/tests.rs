@@ -174,7 +174,7 @@ fn what_the_machine_tells_fits() {
 fn what_a_cpu_tells_is_beside_its_bar() {
     let mut model = model(4);
     let mut sample_shown = sample(4, 12);
-    // CPU 0 is busy for half of the time: so long it cannot have slept.
+    // CPU 0 is busy for half of the time: all that time it cannot have slept.
     let other = Some(("cpu-sleep-0".into(), 5.0));
     let other = CpuState { frequency_mhz: None, deepest_idle: other };
     let first = tells(Some(3200.4), Some(90.0));

@@ -6,7 +6,7 @@ use super::MS;
 use crate::bpf_intf as intf;
 use crate::machine::topology::Ranks;
 
-/// An idle CPU of the active set may leave a shared queue alone for so long: a
+/// An idle CPU of the active set may leave a shared queue alone for this long: a
 /// kick is under way, or the task has just come.
 const LEFT_ALONE_MAX_MS: u32 = 2;
 /// A slice ends at the first tick after 3 ms.

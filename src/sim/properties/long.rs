@@ -157,7 +157,7 @@ struct Rivals {
     case: Case,
 }
 
-/// Shares are looked at for so long, once all has settled.
+/// Shares are measured over this time, once all has settled.
 const SETTLED_MS: u64 = 5 * SECOND_MS;
 const SHARES_MS: u64 = 10 * SECOND_MS;
 /// Who is to run less often than this is served earlier (PP_WAIT_MAX_NS), at the cost of

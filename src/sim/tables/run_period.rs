@@ -34,7 +34,7 @@ const GOVERNORS: [&str; 4] =
     ["3.9+schedutil-raw", "3.9+schedutil", "3.9+ondemand", "3.9+interactive"];
 /// The board's Cortex-A15s.
 const BIG_CPUS: &str = "4-7";
-/// So many periods, and at least so long (s).
+/// The number of periods, and the minimum duration (s).
 const PERIODS: f64 = 60.0;
 const SECONDS_MIN: f64 = 10.0;
 
