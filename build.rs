@@ -1,6 +1,10 @@
 //! Compiles the BPF side into a skeleton.
 
-use std::env;
+#[path = "src/scheduler/event_table.rs"]
+mod event_table;
+
+use std::path::PathBuf;
+use std::{env, fs};
 
 fn main() {
     println!("cargo:rerun-if-env-changed=BPF_CLANG");
@@ -13,6 +17,7 @@ fn main() {
         .build()
         .expect("building src/bpf/main.bpf.c");
     build_native();
+    write_counters();
 }
 
 /// The same decisions for src/pure.rs, which tests them.
@@ -25,4 +30,12 @@ fn build_native() {
         .warnings_into_errors(true)
         .extra_warnings(false)
         .compile("powerpack_pure");
+}
+
+/// The counters, for src/scheduler/counters.rs.
+fn write_counters() {
+    let header = fs::read_to_string("src/bpf/events.h").expect("the table of events");
+    let events = event_table::parse(&header).expect("the table of events");
+    let out = PathBuf::from(env::var_os("OUT_DIR").expect("cargo sets it")).join("counters.rs");
+    fs::write(out, event_table::to_rust(&events)).expect("writing the counters");
 }

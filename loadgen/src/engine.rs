@@ -168,7 +168,7 @@ pub fn run(kinds: &[Kind], course: Course) -> Result<Report> {
 }
 
 /// The same; `tell` is called as the measurement begins and ends.
-pub fn run_reporting(kinds: &[Kind], course: Course, report: impl Fn(Phase)) -> Result<Report> {
+pub fn run_reporting(kinds: &[Kind], course: Course, on_phase: impl Fn(Phase)) -> Result<Report> {
     clock::lock_memory();
     let unknown = course.additions_per_s == 0 && kinds.iter().any(|kind| kind.fixed_work);
     let additions_per_s = if unknown { clock::additions_per_s() } else { course.additions_per_s };
@@ -185,11 +185,11 @@ pub fn run_reporting(kinds: &[Kind], course: Course, report: impl Fn(Phase)) -> 
         threads.push(of_kind);
     }
     clock::sleep_until(times.settled - METER_LEAD_NS);
-    report(Phase::Settled);
+    on_phase(Phase::Settled);
     let meter = Meter::start()?;
     clock::sleep_until(times.end);
     let non_idle = meter.stop()?;
-    report(Phase::Over);
+    on_phase(Phase::Over);
     let mut records = Vec::new();
     for (kind, threads) in kinds.iter().zip(threads) {
         let (mut record, nr) = (Record::default(), threads.len());

@@ -6,7 +6,7 @@ use anyhow::Result;
 use scx_stats::prelude::*;
 
 use crate::bpf_intf as intf;
-use crate::scheduler::counters::Counters;
+use crate::scheduler::counters::{Counters, EVENTS};
 
 /// The scx_stats server's description of what it serves.
 pub fn server_data() -> StatsServerData<(), Counters> {
@@ -39,19 +39,14 @@ pub fn monitor(interval: Option<Duration>) -> Result<()> {
 }
 
 fn print(counters: &Counters) -> Result<()> {
-    println!(
-        "active {:>3}  demand {:>6.1}%  idle {:<6} sync {:<6} queued {:<6} spill {:<4} \
-         preempt {:<4} steal {:<4} grow {:<3} shrink {:<3}",
+    print!(
+        "active {:>3}  demand {:>6.1}%",
         counters.active_cpus,
-        counters.demand as f64 / intf::pp_limits_PP_CAPACITY_MAX as f64 * 100.0,
-        counters.wake_idle,
-        counters.wake_sync,
-        counters.queued,
-        counters.spill,
-        counters.preempt,
-        counters.steal,
-        counters.grow,
-        counters.shrink
+        counters.demand as f64 / intf::pp_limits_PP_CAPACITY_MAX as f64 * 100.0
     );
+    for (event, nr) in EVENTS.iter().zip(counters.events()) {
+        print!("  {} {nr:<4}", event.name);
+    }
+    println!();
     Ok(())
 }

@@ -6,6 +6,8 @@
 #ifndef PP_INTF_H
 #define PP_INTF_H
 
+#include "events.h"
+
 #ifndef __VMLINUX_H__
 typedef unsigned char u8;
 typedef unsigned short u16;
@@ -95,22 +97,8 @@ struct pp_policy {
 };
 _Static_assert(sizeof(struct pp_policy) == 56, "pp_policy is shared with Rust");
 
-/* What is counted; stats.rs says what each means. */
-enum pp_event {
-	PP_EV_WAKE_IDLE,
-	PP_EV_WAKE_SYNC,
-	PP_EV_QUEUED,
-	PP_EV_BOUND,
-	PP_EV_SPILL,
-	PP_EV_PREEMPT,
-	PP_EV_STEAL,
-	PP_EV_EVACUATE,
-	PP_EV_GROW,
-	PP_EV_SHRINK,
-	PP_EV_PERF_TARGET,
-	PP_EV_MIGRATE,
-	PP_NR_EVENTS,
-};
+#define PP_EVENT_ENUM(name, ...) PP_EV_##name,
+enum pp_event { PP_EVENTS(PP_EVENT_ENUM) PP_NR_EVENTS };
 
 /* What a CPU is to tasks that are free to move. */
 enum pp_cpu_state {

@@ -4,6 +4,7 @@
 use clap::{Arg, Command, CommandFactory};
 
 use crate::cli::Cli;
+use crate::scheduler::counters::EVENTS;
 use crate::settings::config::{Config, parse_toml};
 
 const PROGRAM: &str = include_str!("../../packaging/scx_powerpack.8");
@@ -48,6 +49,15 @@ fn the_manual_names_each_flag_and_subcommand() {
     assert_eq!(missing(&page, "scx_powerpack", &Cli::command()), Vec::<String>::new());
     let unknown = Command::new("x").arg(Arg::new("no-such").long("no-such"));
     assert_eq!(missing(&page, "scx_powerpack", &unknown), ["--no-such"]);
+}
+
+#[test]
+fn the_manual_explains_each_counter() {
+    let page = text(PROGRAM);
+    for event in EVENTS {
+        let entry = format!(".TP\n{}\n{}.\n", event.name, event.help);
+        assert!(page.contains(&entry), "scx_powerpack.8 lacks: {entry}");
+    }
 }
 
 /// The keys of `[table]`, or of the top: serde lists them to who gives a wrong one.

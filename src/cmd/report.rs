@@ -6,10 +6,13 @@ use crate::bpf_intf as intf;
 use crate::control::protocol::{Reply, Request, ask};
 use crate::control::status::{CpuStatus, Status};
 use crate::machine::topology::Ranks;
+use crate::scheduler::counters::{Counters, EVENTS};
 use crate::settings::policy::{Choice, Pack, PolicyArgs};
 
 /// Width of a utilization bar, in characters.
 const BAR_WIDTH: usize = 30;
+/// Each takes some 16 characters.
+const EVENTS_PER_LINE: usize = 6;
 
 /// `scx_powerpack mode [MODE] [KNOBS]`.
 pub fn mode(mode: Option<&str>, policy: &PolicyArgs) -> Result<()> {
@@ -94,23 +97,14 @@ fn print_status(status: &Status) {
             bar(cpu.non_idle_pct)
         );
     }
-    println!(
-        "\nwoken on idle {}, with the waker {}; queued {}, bound {}, spilled {}, preempted {}, \
-         stolen {}, evacuated {}; active set grew {} and shrank {} times; \
-         performance target set {} times; {} migrations",
-        counters.wake_idle,
-        counters.wake_sync,
-        counters.queued,
-        counters.bound,
-        counters.spill,
-        counters.preempt,
-        counters.steal,
-        counters.evacuate,
-        counters.grow,
-        counters.shrink,
-        counters.perf_target,
-        counters.migrate
-    );
+    println!("\n{}", events(counters));
+}
+
+/// The counts by name, as many a line as fit a terminal; `--help-stats` explains them.
+fn events(counters: &Counters) -> String {
+    let counts = EVENTS.iter().zip(counters.events());
+    let counts: Vec<String> = counts.map(|(event, nr)| format!("{} {nr}", event.name)).collect();
+    counts.chunks(EVENTS_PER_LINE).map(|line| line.join(", ")).collect::<Vec<_>>().join(",\n")
 }
 
 fn state(cpu: &CpuStatus) -> &'static str {

@@ -4,90 +4,43 @@ use scx_stats_derive::Stats;
 use serde::{Deserialize, Serialize};
 
 use super::snapshot::Snapshot;
-use crate::bpf_intf as intf;
 
-/// What happened, summed over the CPUs, since the scheduler was loaded.
-#[derive(Clone, Debug, Default, Serialize, Deserialize, Stats)]
-#[stat(top)]
-pub struct Counters {
-    #[stat(desc = "CPUs in the active set")]
-    pub active_cpus: u64,
-    #[stat(desc = "Capacity that tasks free to move use (1024 = one CPU)")]
-    pub demand: u64,
-    #[stat(desc = "Wakeups put on an idle active CPU")]
-    pub wake_idle: u64,
-    #[stat(desc = "Synchronous wakeups put on the waker's CPU")]
-    pub wake_sync: u64,
-    #[stat(desc = "Times a task waited in the queue of the active CPUs")]
-    pub queued: u64,
-    #[stat(desc = "Times a task was placed by its affinity")]
-    pub bound: u64,
-    #[stat(desc = "Times a task ran on a surplus CPU because the active ones were full")]
-    pub spill: u64,
-    #[stat(desc = "Running tasks preempted by a shorter one that was due earlier")]
-    pub preempt: u64,
-    #[stat(desc = "Tasks taken from the queue of another LLC")]
-    pub steal: u64,
-    #[stat(desc = "Running tasks sent back from a surplus CPU")]
-    pub evacuate: u64,
-    #[stat(desc = "Times the active set grew")]
-    pub grow: u64,
-    #[stat(desc = "Times the active set shrank")]
-    pub shrink: u64,
-    #[stat(desc = "Performance targets set for a CPU; only schedutil obeys them")]
-    pub perf_target: u64,
-    #[stat(desc = "Times a task ran on another CPU than before")]
-    pub migrate: u64,
+/// An event that is counted: a line of `src/bpf/events.h`.
+#[derive(Clone, Copy, Debug)]
+pub struct Event {
+    /// The counter's name in `--stats` and `status`.
+    pub name: &'static str,
+    /// The metric, without `_total`.
+    pub family: &'static str,
+    /// The metric's label and its value.
+    pub label: Option<(&'static str, &'static str)>,
+    /// What is counted.
+    pub help: &'static str,
 }
+
+// From the table of events: `Counters`, a field an event, and `EVENTS`.
+include!(concat!(env!("OUT_DIR"), "/counters.rs"));
 
 impl Counters {
     /// Sums the events of all CPUs.
     pub fn of(snapshot: &Snapshot) -> Self {
-        let sum = |event: intf::pp_event| -> u64 {
-            snapshot.cpus.iter().map(|cpu| cpu.events[event as usize]).sum()
-        };
-        Counters {
-            active_cpus: snapshot.active.nr.into(),
-            demand: snapshot.active.demand,
-            wake_idle: sum(intf::pp_event_PP_EV_WAKE_IDLE),
-            wake_sync: sum(intf::pp_event_PP_EV_WAKE_SYNC),
-            queued: sum(intf::pp_event_PP_EV_QUEUED),
-            bound: sum(intf::pp_event_PP_EV_BOUND),
-            spill: sum(intf::pp_event_PP_EV_SPILL),
-            preempt: sum(intf::pp_event_PP_EV_PREEMPT),
-            steal: sum(intf::pp_event_PP_EV_STEAL),
-            evacuate: sum(intf::pp_event_PP_EV_EVACUATE),
-            grow: sum(intf::pp_event_PP_EV_GROW),
-            shrink: sum(intf::pp_event_PP_EV_SHRINK),
-            perf_target: sum(intf::pp_event_PP_EV_PERF_TARGET),
-            migrate: sum(intf::pp_event_PP_EV_MIGRATE),
-        }
+        let sum = |event: usize| snapshot.cpus.iter().map(|cpu| cpu.events[event]).sum();
+        let active = &snapshot.active;
+        Counters::new(active.nr.into(), active.demand, std::array::from_fn(sum))
     }
 
     /// What happened since `earlier`; sizes stay as they are now.
     pub fn since(&self, earlier: &Self) -> Self {
-        Counters {
-            active_cpus: self.active_cpus,
-            demand: self.demand,
-            wake_idle: self.wake_idle - earlier.wake_idle,
-            wake_sync: self.wake_sync - earlier.wake_sync,
-            queued: self.queued - earlier.queued,
-            bound: self.bound - earlier.bound,
-            spill: self.spill - earlier.spill,
-            preempt: self.preempt - earlier.preempt,
-            steal: self.steal - earlier.steal,
-            evacuate: self.evacuate - earlier.evacuate,
-            grow: self.grow - earlier.grow,
-            shrink: self.shrink - earlier.shrink,
-            perf_target: self.perf_target - earlier.perf_target,
-            migrate: self.migrate - earlier.migrate,
-        }
+        let (now, then) = (self.events(), earlier.events());
+        let events = std::array::from_fn(|event| now[event] - then[event]);
+        Counters::new(self.active_cpus, self.demand, events)
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::bpf_intf as intf;
     use crate::scheduler::latency::Latency;
 
     /// A counter that BPF writes and nobody sums would be lost in silence.
@@ -108,5 +61,33 @@ mod tests {
         let json = serde_json::to_value(Counters::of(&snapshot)).unwrap();
         let sum: u64 = json.as_object().unwrap().values().map(|v| v.as_u64().unwrap()).sum();
         assert_eq!(sum, (1 << intf::pp_event_PP_NR_EVENTS) - 1);
+    }
+
+    /// A new counter is one line of the table, and has all that follows from it.
+    #[test]
+    fn a_line_of_the_table_makes_a_counter() {
+        use crate::scheduler::event_table::{parse, to_rust};
+        let header = include_str!("../bpf/events.h");
+        let line = "X(MIGRATE,";
+        let added = "X(NEW_ONE, new_ones, _, _, \"Times it was new\") \\\n\tX(MIGRATE,";
+        let (before, after) =
+            (parse(header).unwrap(), parse(&header.replace(line, added)).unwrap());
+        assert_eq!(before.len(), EVENTS.len());
+        assert_eq!(after.len(), EVENTS.len() + 1);
+        let rust = to_rust(&after);
+        for part in
+            ["pub new_one: u64,", "self.new_one,", "name: \"new_one\", family: \"new_ones\""]
+        {
+            assert!(rust.contains(part), "{part}");
+        }
+        assert!(parse(&header.replace(line, "X(NO_HELP, a, _, _) \\\n\tX(MIGRATE,")).is_err());
+        assert!(parse(&header.replace(line, "X(SHORT, \"a\") \\\n\tX(MIGRATE,")).is_err());
+    }
+
+    #[test]
+    fn the_fields_are_in_the_order_of_the_enum() {
+        assert_eq!(EVENTS[intf::pp_event_PP_EV_WAKE_IDLE as usize].name, "wake_idle");
+        assert_eq!(EVENTS[intf::pp_event_PP_EV_MIGRATE as usize].name, "migrate");
+        assert_eq!(EVENTS.len(), intf::pp_event_PP_NR_EVENTS as usize);
     }
 }

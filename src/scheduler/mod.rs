@@ -3,6 +3,8 @@
 
 mod bpf_skel;
 pub mod counters;
+#[cfg(test)]
+mod event_table;
 pub mod kernel_exit;
 pub mod latency;
 mod observe;
@@ -104,7 +106,7 @@ impl<'a> Scheduler<'a> {
     }
 
     /// Has all tasks look up how their cgroup is treated, at their next tick or stop.
-    pub fn invalidate_cgroup(&mut self) -> Result<()> {
+    pub fn invalidate_cgroups(&mut self) -> Result<()> {
         let bss = self.skel.maps.bss_data.as_mut().context(NO_DATA)?;
         // BPF counts here too; that it is another number is all that matters.
         let next: u32 = load::<u32, u32>(&bss.cgroup_generation).wrapping_add(1);

@@ -13,6 +13,7 @@ use prometheus_client::metrics::gauge::ConstGauge;
 use prometheus_client::registry::{Registry, Unit};
 
 use crate::control::status::{CpuStatus, Status};
+use crate::scheduler::counters::EVENTS;
 use crate::scheduler::latency::Latency;
 use crate::settings::mode::Mode;
 
@@ -126,33 +127,21 @@ impl Families {
     }
 
     fn events(&self, to: &mut Writer<'_>) -> fmt::Result {
-        let counters = &self.status.counters;
-        let placements = [
-            ("idle", counters.wake_idle),
-            ("sync", counters.wake_sync),
-            ("queued", counters.queued),
-            ("bound", counters.bound),
-            ("spill", counters.spill),
-        ];
-        to.labelled(
-            ("placements", "Tasks put somewhere", None, MetricType::Counter),
-            "reason",
-            placements.map(|(reason, nr)| (reason.into(), ConstCounter::new(nr))),
-        )?;
-        for (name, help, nr) in [
-            ("preemptions", "Tasks preempted by one due earlier", counters.preempt),
-            ("steals", "Tasks taken from another LLC's queue", counters.steal),
-            ("evacuations", "Tasks sent back from surplus CPUs", counters.evacuate),
-            ("migrations", "Tasks that ran on another CPU than before", counters.migrate),
-        ] {
-            to.metric((name, help, None, MetricType::Counter), &ConstCounter::new(nr))?;
+        let counts: Vec<_> = EVENTS.iter().zip(self.status.counters.events()).collect();
+        for family in counts.chunk_by(|(a, _), (b, _)| a.family == b.family) {
+            let (first, nr) = family[0];
+            let Some((label, _)) = first.label else {
+                let about = (first.family, first.help, None, MetricType::Counter);
+                to.metric(about, &ConstCounter::new(nr))?;
+                continue;
+            };
+            let values = family.iter().filter_map(|&(event, nr)| Some((event.label?.1, nr)));
+            to.labelled(
+                (first.family, help_of(first.family), None, MetricType::Counter),
+                label,
+                values.map(|(value, nr)| (value.into(), ConstCounter::new(nr))),
+            )?;
         }
-        to.labelled(
-            ("active_set_changes", "Its changes of size", None, MetricType::Counter),
-            "direction",
-            [("grow", counters.grow), ("shrink", counters.shrink)]
-                .map(|(direction, nr)| (direction.into(), ConstCounter::new(nr))),
-        )?;
         to.metric(
             (
                 "wakeup_latency",
@@ -162,6 +151,15 @@ impl Families {
             ),
             &Histogram(&self.status.wake_latency),
         )
+    }
+}
+
+/// What a family of several events counts.
+fn help_of(family: &str) -> &str {
+    match family {
+        "placements" => "Tasks put somewhere",
+        "active_set_changes" => "Changes of the size of the active set",
+        other => other,
     }
 }
 

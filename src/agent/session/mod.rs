@@ -300,7 +300,7 @@ impl<'a> Session<'a> {
         if self.treated != before {
             info!("{} cgroups are treated as the table of workloads says", self.treated);
         }
-        self.scheduler.look_up_anew()
+        self.scheduler.invalidate_cgroups()
     }
 
     /// The status now.
