@@ -24,7 +24,7 @@ wait $PID || status=$?
 grep -q 'the kernel ended the scheduler' $LOG || fail "the end is not reported"
 grep -qi 'stall' $LOG || fail "the reason is not reported"
 # Its report tells of the active set, the CPU and its queue, and of the tasks there.
-for line in 'powerpack: [1-4] CPUs active, ceiling 4' 'powerpack: rank 2, surplus' 'powerpack: queue 1026, waits'; do
+for line in 'powerpack: [1-4] CPUs active, ceiling 4' 'node 0: ranks active before [1-4], room' 'powerpack: rank 2, surplus' 'powerpack: queue 1026, waits'; do
 	grep -Eq "$line" $LOG || fail "the report does not say '$line'"
 done
 kernel_is_back
