@@ -78,7 +78,8 @@ unsafe extern "C" {
     safe fn native_vtime_join(vtime: u64, clock: u64, weight: u32, tick: u64) -> u64;
     safe fn native_vtime_move(vtime: u64, from: u64, to: u64) -> u64;
     safe fn native_clock_pass(clock: u64, vtime: u64) -> u64;
-    safe fn native_rival_gap(a: &Rival, b: &Rival, apart: &mut u64) -> i64;
+    safe fn native_rival_gap(a: &Rival, b: &Rival, offset: &mut u64) -> i64;
+    safe fn native_own_passes(own: &Rival, shared: &Rival, offset: u64) -> u64;
     safe fn native_is_starving(since: u64, now: u64) -> i32;
     safe fn native_should_preempt(
         gap: i64,

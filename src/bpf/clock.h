@@ -132,6 +132,26 @@ static inline u64 pp_clock_offset(const struct pp_rival *own, const struct pp_ri
 	return offset;
 }
 
+/* Where a rival began that asks for a slice, by its own clock; others began later. */
+static inline u64 pp_rival_start(const struct pp_rival *rival)
+{
+	return rival->deadline - pp_vtime_delta(PP_SLICE_SHARED_NS, rival->weight);
+}
+
+/*
+ * To where the clock of a CPU's own queue passes as @shared goes before @own, the first of
+ * those who wait there. Moved by its own queue alone it would stand still as long as tasks
+ * come that are owed something, and one that has used more than its share would wait for
+ * the end of those. Not beyond where @own began: that is owed the time until it is served.
+ */
+static inline u64 pp_own_passes(const struct pp_rival *own, const struct pp_rival *shared,
+				u64 offset)
+{
+	u64 start = pp_rival_start(shared) + offset, own_start = pp_rival_start(own);
+
+	return (s64)(start - own_start) < 0 ? start : own_start;
+}
+
 /* How much later @a is due than @b. @offset is by how much the CPU's own clock is ahead of
  * the shared one. */
 static inline s64 pp_rival_gap(const struct pp_rival *a, const struct pp_rival *b, u64 *offset)

@@ -69,13 +69,17 @@ static bool take_from_others(u32 llc)
 /* Whether queue @own of @cpu goes before queue @shared: by their first tasks. */
 static __always_inline bool own_first(s32 cpu, u32 own, u32 shared)
 {
+	u64 *offset = &cpu_state(cpu)->clock_offset;
 	struct pp_rival ours, theirs;
 
 	if (queue_of(own)->nr <= 0 || !head_rival(own, &ours))
 		return false;
 	if (queue_of(shared)->nr <= 0 || !head_rival(shared, &theirs))
 		return true;
-	return pp_rival_gap(&ours, &theirs, &cpu_state(cpu)->clock_offset) <= 0;
+	if (pp_rival_gap(&ours, &theirs, offset) <= 0)
+		return true;
+	pass_clock_to(queue_of(own), pp_own_passes(&ours, &theirs, *offset));
+	return false;
 }
 
 /* Whether the first task of queue @id is due before what runs on @cpu. That is put down as

@@ -62,16 +62,20 @@ verified_once int join_queue(struct pp_task *task __arg_nonnull, u32 id)
 	return 0;
 }
 
-/* The clock of its queue passes as the task begins to run, and at its ticks if it goes on
- * although others wait, or nobody does. */
-static __always_inline void pass_clock(const struct pp_task *task)
+static __always_inline void pass_clock_to(struct pp_queue *queue, u64 vtime)
 {
-	struct pp_queue *queue = queue_of(task->queue);
-	u64 clock = pp_clock_pass(queue->clock, task->vtime);
+	u64 clock = pp_clock_pass(queue->clock, vtime);
 
 	/* Not written if it is the same: other CPUs read it. */
 	if (clock != queue->clock)
 		queue->clock = clock;
+}
+
+/* The clock of its queue passes as the task begins to run, and at its ticks if it goes on
+ * although others wait, or nobody does. */
+static __always_inline void pass_clock(const struct pp_task *task)
+{
+	pass_clock_to(queue_of(task->queue), task->vtime);
 }
 
 verified_once u32 task_run_class(const struct pp_task *task __arg_nonnull)

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use proptest::prelude::*;
 
 use super::{
-    MS, Rival, native_clock_pass, native_deadline, native_is_starving, native_rival_gap,
-    native_vtime_delta, native_vtime_join, native_vtime_move,
+    MS, Rival, native_clock_pass, native_deadline, native_is_starving, native_own_passes,
+    native_rival_gap, native_vtime_delta, native_vtime_join, native_vtime_move,
 };
 
 const SLICE_NS: u64 = 3 * MS;
@@ -94,6 +94,16 @@ fn a_queue_that_was_empty_is_owed_a_slice_and_not_the_time() {
     // And so has the other one.
     let own = rival(true, 2000 * MS, 2003 * MS);
     assert_eq!(native_rival_gap(&own, &shared, &mut offset), 6 * MS.cast_signed());
+}
+
+#[test]
+fn the_own_clock_passes_with_the_shared_one_but_robs_nobody() {
+    // The shared one began at 40 and is at 45 by the own clock; the own one began at 47.
+    let (own, shared) = (rival(true, 40 * MS, 50 * MS), rival(false, 39 * MS, 43 * MS));
+    assert_eq!(native_own_passes(&own, &shared, 5 * MS), 45 * MS);
+    assert_eq!(native_own_passes(&own, &shared, 9 * MS), 47 * MS);
+    let light = Rival { weight: 10, ..shared };
+    assert_eq!(native_own_passes(&own, &light, 5 * MS), 18 * MS, "it asks for a slice");
 }
 
 #[test]

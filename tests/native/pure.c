@@ -30,6 +30,8 @@ EXPORT(u64, vtime_move, (u64 vtime, u64 from, u64 to), (vtime, from, to))
 EXPORT(u64, clock_pass, (u64 clock, u64 vtime), (clock, vtime))
 EXPORT(s64, rival_gap, (const struct pp_rival *a, const struct pp_rival *b, u64 *offset),
        (a, b, offset))
+EXPORT(u64, own_passes, (const struct pp_rival *own, const struct pp_rival *shared, u64 offset),
+       (own, shared, offset))
 EXPORT(int, is_starving, (u64 since, u64 now), (since, now))
 EXPORT(int, should_preempt, (s64 gap, u64 run, u64 left, u64 expected, u64 ran, int bound),
        (gap, run, left, expected, ran, bound))

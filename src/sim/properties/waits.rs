@@ -19,6 +19,9 @@ const CPU_1: u32 = 1 << 1;
 const CPU_2: u32 = 1 << 2;
 const CPUS_2_3: u32 = 1 << 2 | 1 << 3;
 
+const THREE_CPUS: &str =
+    "name='any'\nabout=''\n[costs]\nhz=250\nswitch_us=2\nwake_us=5\n[[llc]]\ncores=3\n";
+
 fn hog(weight: u32, cpus: u32) -> Load {
     Load { weight, cpus, ..Load::hog() }
 }
@@ -116,4 +119,48 @@ fn nobody_waits_for_a_second_whatever_the_weights() {
 fn a_per_cpu_thread_is_served_at_once_beside_a_hog() {
     let kernel = run(&[hog(100, CPU_2), service(50, 5, CPU_2)], 20);
     assert_served(&kernel, 1..2, 3900, 0.2, 4.1);
+}
+
+/// Confined tasks that sleep come back with what they are owed, each time before one that has
+/// used more than its share: it waits for its turn among all, not for the end of them.
+#[test]
+fn one_that_has_used_more_than_its_share_waits_for_a_turn_alone() {
+    // Run and sleep (us), and the CPUs, all if 0; found by the random machines.
+    let loads = [
+        (20, 0, 0),
+        (16_923, 100, 0),
+        (16_806, 39_626, 5),
+        (20, 0, 1),
+        (20, 0, 0),
+        (6105, 13_021, 0),
+        (14_044, 36_952, 0),
+        (16_412, 19_545, 0),
+        (20, 0, 0),
+        (25, 0, 3),
+        (19_405, 47_802, 0),
+        (5443, 26_346, 0),
+        (9584, 12_705, 1),
+        (9171, 19_513, 0),
+        (2251, 55_427, 0),
+        (16_940, 9792, 2),
+        (17_557, 0, 0),
+        (9040, 14_070, 0),
+        (9655, 44_971, 2),
+        (7135, 21_625, 0),
+        (46, 24_460, 4),
+    ];
+    let load = |(run_us, sleep_us, cpus): (u64, u64, u32)| Load {
+        run_ns: run_us * MS / 1000,
+        sleep_ns: sleep_us * MS / 1000,
+        cpus,
+        ..Load::hog()
+    };
+    let machine = Machine::parse(THREE_CPUS).unwrap();
+    let mut kernel = boot(&machine, &ranks_of(&machine), Mode::Packing);
+    loads.map(load).iter().for_each(|load| spawn(&mut kernel, load));
+    kernel.run_until(10_000 * MS);
+    let waits: Vec<f64> = (0..loads.len()).map(|id| longest_ms(&kernel, id)).collect();
+    println!("{waits:?}");
+    // Some twenty tasks on three CPUs: a turn of 4 ms each 28 ms, or twice that.
+    assert!(waits.iter().all(|&wait| wait <= 60.0), "longest waits {waits:?} ms");
 }
