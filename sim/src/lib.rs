@@ -16,7 +16,7 @@ mod trace;
 mod workload;
 
 pub use cpu::{Costs, Cpu};
-pub use ext::{CpuMask, PolicyBytes, RankedCpu, Sabotage};
+pub use ext::{CpuMask, PolicyBytes, Sabotage, TopologyBytes};
 pub use fair::Comparator;
 pub use kernel::{Kernel, Scheduler, System};
 pub use machine::{IdleState, Machine, MachineCpu, Opp, SHIPPED as MACHINES};

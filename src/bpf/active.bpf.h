@@ -21,7 +21,7 @@ static u64 was_active[PP_RANK_WORDS], to_wake[PP_RANK_WORDS];
 
 static __always_inline struct pp_sizing *sizing_of(u32 node)
 {
-	return &sizings[nr_nodes > 1 ? node % PP_MAX_NODES : 0];
+	return &sizings[topology.nr_nodes > 1 ? node % PP_MAX_NODES : 0];
 }
 
 /* The utilization that real-time tasks have of a CPU. Where in the time since it was last
@@ -67,8 +67,8 @@ verified_once u32 measure_rank(u32 rank, u64 now)
  * volatile: natively the compiler takes a constant for what it was built with. */
 static __always_inline bool is_sibling(u32 rank)
 {
-	return threads_per_core > 1 && rank > 0 &&
-	       (siblings[rank_word(rank - 1)] & rank_bit(rank - 1)) &&
+	return topology.threads_per_core > 1 && rank > 0 &&
+	       (topology.siblings[rank_word(rank - 1)] & rank_bit(rank - 1)) &&
 	       cpu_state(cpu_at(rank - 1))->online;
 }
 
@@ -102,7 +102,7 @@ verified_once int note_isolated(u64 now)
 {
 	u32 rank;
 
-	bpf_for (rank, nr_free, nr_ranks)
+	bpf_for (rank, topology.nr_free, topology.nr_ranks)
 		note_util(cpu_state(cpu_at(rank)), now);
 	return 0;
 }
@@ -126,16 +126,16 @@ verified_once int measure(u64 now)
 	u32 rank, node;
 
 	__builtin_memset(&bounds, 0, sizeof(bounds));
-	for (node = 0; node < nr_nodes && node < PP_MAX_NODES; node++) {
+	for (node = 0; node < topology.nr_nodes && node < PP_MAX_NODES; node++) {
 		struct pp_sizing none = {
-			.needed = node_begin[node % PP_MAX_NODES],
-			.packed = node_begin[node % PP_MAX_NODES],
+			.needed = topology.node_begin[node % PP_MAX_NODES],
+			.packed = topology.node_begin[node % PP_MAX_NODES],
 		};
 
 		*sizing_of(node) = none;
 		sizing_of(node)->demand = measure_promised(node_state(node), now);
 	}
-	bpf_for (rank, 0, nr_free) {
+	bpf_for (rank, 0, topology.nr_free) {
 		u32 used = measure_rank(rank, now);
 
 		sizing_of(node_of(cpu_at(rank)))->demand += used;
@@ -143,7 +143,7 @@ verified_once int measure(u64 now)
 		bound_rank(rank);
 	}
 	active_set.demand = demand;
-	if (nr_ranks > nr_free)
+	if (topology.nr_ranks > topology.nr_free)
 		note_isolated(now);
 	return 0;
 }
@@ -153,11 +153,11 @@ verified_once int size_nodes(void)
 {
 	u32 rank, node;
 
-	for (node = 0; node < nr_nodes && node < PP_MAX_NODES; node++)
+	for (node = 0; node < topology.nr_nodes && node < PP_MAX_NODES; node++)
 		node_state(node)->full = sizing_of(node)->demand > sizing_of(node)->most;
-	if (nr_nodes > 1)
-		pp_share_demand(sizings, nr_nodes);
-	bpf_for (rank, 0, nr_free)
+	if (topology.nr_nodes > 1)
+		pp_share_demand(sizings, topology.nr_nodes);
+	bpf_for (rank, 0, topology.nr_free)
 		size_rank(rank);
 	return 0;
 }
@@ -165,7 +165,8 @@ verified_once int size_nodes(void)
 /* The end of the ranks of @node that may be used. */
 static __always_inline u32 ceiling_of(u32 node)
 {
-	u32 begin = node_begin[node % PP_MAX_NODES], end = node_end[node % PP_MAX_NODES];
+	u32 begin = topology.node_begin[node % PP_MAX_NODES],
+	    end = topology.node_end[node % PP_MAX_NODES];
 
 	if (bounds.ceiling <= begin)
 		return begin;
@@ -177,13 +178,13 @@ static __always_inline void share_spills(void)
 {
 	u32 node, moving = 0;
 
-	for (node = 0; node < nr_nodes && node < PP_MAX_NODES; node++) {
+	for (node = 0; node < topology.nr_nodes && node < PP_MAX_NODES; node++) {
 		if (node_state(node)->end >= ceiling_of(node)) {
 			moving += node_state(node)->spills;
 			node_state(node)->spills = 0;
 		}
 	}
-	for (node = 0; node < nr_nodes && node < PP_MAX_NODES; node++) {
+	for (node = 0; node < topology.nr_nodes && node < PP_MAX_NODES; node++) {
 		if (node_state(node)->end < ceiling_of(node)) {
 			node_state(node)->spills += moving;
 			break;
@@ -194,7 +195,7 @@ static __always_inline void share_spills(void)
 /* The end of the LLC that the last of @needed ranks is in. */
 static __always_inline u32 end_of_llc(u32 needed, u32 ceiling)
 {
-	u32 end = llc_end[llc_queue(cpu_at(needed - 1)) % PP_MAX_LLCS];
+	u32 end = topology.llc_end[llc_queue(cpu_at(needed - 1)) % PP_MAX_LLCS];
 
 	return end < ceiling ? end : ceiling;
 }
@@ -206,10 +207,10 @@ verified_once bool size_node(u32 node, u64 now, bool at_once)
 	struct pp_node *state = node_state(node);
 	struct pp_sizing *sizing = sizing_of(node);
 	u32 was = state->end, packed = state->packed, ceiling = ceiling_of(node);
-	u32 begin = node_begin[node % PP_MAX_NODES], needed;
+	u32 begin = topology.node_begin[node % PP_MAX_NODES], needed;
 
 	needed = pp_needed_with_spills(sizing->needed, was, ceiling, state->spills);
-	if (nr_nodes > 1)
+	if (topology.nr_nodes > 1)
 		needed = pp_hold_node(sizing, begin, was, needed, now, &state->quiet_since_ns);
 	state->spills = 0;
 	state->room = pp_size_room(sizing);
@@ -234,15 +235,16 @@ verified_once int set_active(void)
 	u32 word, node, nr = 0;
 
 	active_set.ceiling = bounds.ceiling;
-	for (word = 0; word < nr_words && word < PP_RANK_WORDS; word++)
+	for (word = 0; word < topology.nr_words && word < PP_RANK_WORDS; word++)
 		was_active[word] = active[word];
 	set_scopes(bounds.ceiling);
-	for (word = 0; word < nr_words && word < PP_RANK_WORDS; word++)
+	for (word = 0; word < topology.nr_words && word < PP_RANK_WORDS; word++)
 		changed |= active[word] ^ was_active[word];
-	for (word = 0; word < nr_words && word < PP_RANK_WORDS; word++)
-		to_wake[word] = active[word] & (changed && nr_llcs > 1 ? ~0ULL : ~was_active[word]);
-	for (node = 0; node < nr_nodes && node < PP_MAX_NODES; node++) {
-		u32 ranks = node_state(node)->end - node_begin[node % PP_MAX_NODES];
+	for (word = 0; word < topology.nr_words && word < PP_RANK_WORDS; word++)
+		to_wake[word] = active[word] &
+				(changed && topology.nr_llcs > 1 ? ~0ULL : ~was_active[word]);
+	for (node = 0; node < topology.nr_nodes && node < PP_MAX_NODES; node++) {
+		u32 ranks = node_state(node)->end - topology.node_begin[node % PP_MAX_NODES];
 
 		if (!nr && ranks)
 			active_set.main = node;
@@ -260,7 +262,7 @@ static __always_inline void note_state(u32 rank)
 
 	if (!state->online)
 		state->state = PP_CPU_OFFLINE;
-	else if (rank >= nr_free)
+	else if (rank >= topology.nr_free)
 		state->state = PP_CPU_ISOLATED;
 	else
 		state->state = is_active(cpu) ? PP_CPU_ACTIVE : PP_CPU_SURPLUS;
@@ -271,7 +273,7 @@ static void kick_idle(void)
 {
 	u32 rank;
 
-	bpf_for (rank, 0, nr_free) {
+	bpf_for (rank, 0, topology.nr_free) {
 		note_state(rank);
 		if (test_rank(to_wake, rank) && claim_rank(rank))
 			scx_bpf_kick_cpu(cpu_at(rank), 0);
@@ -284,7 +286,7 @@ static void evacuate(void)
 {
 	u32 rank;
 
-	bpf_for (rank, 0, nr_free) {
+	bpf_for (rank, 0, topology.nr_free) {
 		if (!is_active(cpu_at(rank)) && !test_idle(rank))
 			scx_bpf_kick_cpu(cpu_at(rank), SCX_KICK_PREEMPT);
 	}
@@ -304,9 +306,9 @@ verified_once int size_active(u64 now)
 	at_once = __sync_lock_test_and_set(&active_set.stale, 0);
 	measure(now);
 	size_nodes();
-	if (nr_nodes > 1)
+	if (topology.nr_nodes > 1)
 		share_spills();
-	for (node = 0; node < nr_nodes && node < PP_MAX_NODES; node++)
+	for (node = 0; node < topology.nr_nodes && node < PP_MAX_NODES; node++)
 		changed |= size_node(node, now, at_once);
 	if (changed || bounds.ceiling != active_set.ceiling) {
 		set_active();

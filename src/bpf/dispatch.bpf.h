@@ -34,8 +34,9 @@ verified_once bool has_idle_of_node(u32 node)
 {
 	const u64 *usable = ranks_of_scope(PP_SCOPE_USABLE);
 
-	for (u32 word = 0; word < nr_words && word < PP_RANK_WORDS; word++) {
-		if (idle_ranks[word] & usable[word] & node_ranks[node % PP_MAX_NODES][word])
+	for (u32 word = 0; word < topology.nr_words && word < PP_RANK_WORDS; word++) {
+		if (idle_ranks[word] & usable[word] &
+		    topology.node_ranks[node % PP_MAX_NODES][word])
 			return true;
 	}
 	return false;
@@ -55,8 +56,8 @@ static bool take_from_others(u32 llc)
 {
 	u32 step;
 
-	bpf_for (step, 1, nr_llcs) {
-		u32 other = (llc + step) % nr_llcs;
+	bpf_for (step, 1, topology.nr_llcs) {
+		u32 other = (llc + step) % topology.nr_llcs;
 
 		if (may_help(llc, other) && take_from(other)) {
 			count(PP_EV_STEAL);
@@ -99,7 +100,7 @@ static bool take_active(s32 cpu, u32 turn)
 {
 	u32 own = cpu_queue(cpu), shared = llc_queue(cpu);
 
-	if (nr_llcs > 1 && turn % PP_STEAL_FIRST_EVERY == 0 && take_from_others(shared))
+	if (topology.nr_llcs > 1 && turn % PP_STEAL_FIRST_EVERY == 0 && take_from_others(shared))
 		return true;
 	if (own_first(cpu, own, shared)) {
 		if (take_from(own) || take_from(shared))
@@ -107,7 +108,7 @@ static bool take_active(s32 cpu, u32 turn)
 	} else if (take_from(shared) || take_from(own)) {
 		return true;
 	}
-	return nr_llcs > 1 && take_from_others(shared);
+	return topology.nr_llcs > 1 && take_from_others(shared);
 }
 
 /* The first LLC from @llc on of which more waits than its active CPUs do in @budgets
@@ -118,11 +119,11 @@ verified_once s32 overdue_from(u32 llc, u32 budgets)
 
 	if (is_overdue(llc, budgets))
 		return llc;
-	if (nr_llcs <= 1)
+	if (topology.nr_llcs <= 1)
 		return -1;
-	bpf_for (step, 1, nr_llcs) {
-		if (is_overdue((llc + step) % nr_llcs, budgets))
-			return (llc + step) % nr_llcs;
+	bpf_for (step, 1, topology.nr_llcs) {
+		if (is_overdue((llc + step) % topology.nr_llcs, budgets))
+			return (llc + step) % topology.nr_llcs;
 	}
 	return -1;
 }
@@ -151,12 +152,12 @@ static bool take_from_cpus(s32 cpu)
 {
 	u32 rank, from = 0, efficient = efficient_below_ceiling();
 
-	if (nr_waiting_for_cpus <= 0 || rank_of(cpu) >= nr_free ||
+	if (nr_waiting_for_cpus <= 0 || rank_of(cpu) >= topology.nr_free ||
 	    rank_of(cpu) >= active_set.ceiling)
 		return false;
 	if (nr_waiting_efficient > 0 && rank_of(cpu) >= efficient)
 		from = efficient;
-	bpf_for (rank, from, nr_ranks) {
+	bpf_for (rank, from, topology.nr_ranks) {
 		if (take_from(cpu_queue(cpu_at(rank)))) {
 			count(PP_EV_STEAL);
 			return true;
@@ -263,7 +264,7 @@ static __always_inline void relieve(s32 cpu)
 
 	if (llc < 0)
 		return;
-	idle = claim_surplus(NULL, cpu_at(llc_begin[llc % PP_MAX_LLCS]), false);
+	idle = claim_surplus(NULL, cpu_at(topology.llc_begin[llc % PP_MAX_LLCS]), false);
 	if (idle >= 0)
 		scx_bpf_kick_cpu(idle, 0);
 }
@@ -307,13 +308,13 @@ verified_once bool has_starving(u32 id, u64 now)
 static __always_inline bool find_starving(s32 cpu, u64 now)
 {
 	struct pp_cpu *state = cpu_state(cpu);
-	u32 shared = llc_queue(cpu), other = (shared + state->dispatches) % nr_llcs;
+	u32 shared = llc_queue(cpu), other = (shared + state->dispatches) % topology.nr_llcs;
 
 	if (has_starving(cpu_queue(cpu), now))
 		state->starving = cpu_queue(cpu) + 1;
 	else if (is_active(cpu) && has_starving(shared, now))
 		state->starving = shared + 1;
-	else if (is_active(cpu) && nr_llcs > 1 && has_starving(other, now))
+	else if (is_active(cpu) && topology.nr_llcs > 1 && has_starving(other, now))
 		state->starving = other + 1;
 	return state->starving;
 }

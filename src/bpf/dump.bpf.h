@@ -28,13 +28,13 @@ void BPF_STRUCT_OPS(powerpack_dump, struct scx_dump_ctx *dump)
 		     "us ago%s\n",
 		     active_set.nr, active_set.ceiling, active_set.demand,
 		     us_since(active_set.updated_ns), active_set.stale ? "; stale" : "");
-	bpf_for (node, 0, nr_nodes) {
+	bpf_for (node, 0, topology.nr_nodes) {
 		const struct pp_node *state = node_state(node);
 
 		scx_bpf_dump("node %u: ranks active before %u, room %lld, promised %lld\n", node,
 			     state->end, state->room, state->promised >> PP_PROMISE_SHIFT);
 	}
-	bpf_for (llc, 0, nr_llcs) {
+	bpf_for (llc, 0, topology.nr_llcs) {
 		scx_bpf_dump("LLC %u: %d wait in its queue, not empty for %lld us, clock %llu\n",
 			     llc, queue_of(llc)->nr, us_since(queue_of(llc)->waiting_since_ns),
 			     queue_of(llc)->clock);

@@ -13,7 +13,7 @@
 
 static __always_inline void look_at_freq(struct pp_cpu *state, s32 cpu)
 {
-	if (has_cpufreq)
+	if (topology.has_cpufreq)
 		state->freq = scx_bpf_cpuperf_cur(cpu);
 }
 
@@ -43,7 +43,7 @@ static __always_inline void update_perf_at_start(struct pp_cpu *state, s32 cpu,
 {
 	u32 target;
 
-	if (!has_cpufreq)
+	if (!topology.has_cpufreq)
 		return;
 	target = perf_target(state, cpu, task, now);
 	if (pp_perf_differs(target, state->perf))
@@ -55,7 +55,7 @@ static __always_inline void update_perf_at_start(struct pp_cpu *state, s32 cpu,
 static __always_inline void update_perf_at_tick(struct pp_cpu *state, s32 cpu,
 						const struct pp_task *task, u64 now)
 {
-	if (has_cpufreq)
+	if (topology.has_cpufreq)
 		set_perf_target(state, cpu, perf_target(state, cpu, task, now));
 }
 
@@ -66,7 +66,7 @@ static __always_inline void lower_perf_when_idle(struct pp_cpu *state, s32 cpu)
 {
 	u32 floor = pp_perf_floor(state->capacity);
 
-	if (has_cpufreq && state->perf > floor)
+	if (topology.has_cpufreq && state->perf > floor)
 		set_perf_target(state, cpu, floor);
 }
 

@@ -100,6 +100,35 @@ _Static_assert(sizeof(struct pp_policy) == 56, "pp_policy is shared with Rust");
 #define PP_EVENT_ENUM(name, ...) PP_EV_##name,
 enum pp_event { PP_EVENTS(PP_EVENT_ENUM) PP_NR_EVENTS };
 
+/*
+ * The machine as the agent has ranked its CPUs. Written once, before loading; the simulator
+ * takes what the agent would write. Sets of ranks are words of bits.
+ */
+struct pp_topology {
+	u64 online[PP_RANK_WORDS];   /* as the scheduler is loaded */
+	u64 siblings[PP_RANK_WORDS]; /* the next rank is on the same core */
+	u64 llc_ranks[PP_MAX_LLCS][PP_RANK_WORDS];
+	u64 node_ranks[PP_MAX_NODES][PP_RANK_WORDS];
+	/* Kinds of cores, smallest first: the ranks of each and of larger ones. */
+	u64 ranks_from_kind[PP_MAX_KINDS][PP_RANK_WORDS];
+	u32 capacity_of_kind[PP_MAX_KINDS]; /* what each of a kind has at least */
+	u32 nr_ranks;			    /* CPUs that can ever be online */
+	u32 nr_free;  /* the first of them: for tasks free to move, not isolated */
+	u32 nr_words; /* for that many ranks */
+	u32 nr_llcs, nr_nodes, nr_kinds;
+	u32 threads_per_core; /* the most of any core */
+	u32 efficient_end;    /* ranks below are the efficient ones */
+	u32 tick_ns;	      /* from one tick of a busy CPU to the next: 1 s / HZ */
+	u32 has_cpufreq;      /* frequencies change, and are asked for */
+	u16 cpu_of_rank[PP_MAX_CPUS], rank_of_cpu[PP_MAX_CPUS];
+	u16 capacity_of_rank[PP_MAX_CPUS];
+	u16 llc_of_cpu[PP_MAX_CPUS];
+	/* Spans of ranks; an LLC is of one memory node. */
+	u16 llc_begin[PP_MAX_LLCS], llc_end[PP_MAX_LLCS], node_of_llc[PP_MAX_LLCS];
+	u16 node_begin[PP_MAX_NODES], node_end[PP_MAX_NODES];
+};
+_Static_assert(sizeof(struct pp_topology) == 21816, "pp_topology is shared with Rust");
+
 /* What a CPU is to tasks that are free to move. */
 enum pp_cpu_state {
 	PP_CPU_OFFLINE,

@@ -296,26 +296,36 @@ void BPF_STRUCT_OPS(powerpack_cgroup_move, struct task_struct *p, struct cgroup 
 		invalidate_cgroup(task);
 }
 
+static __always_inline void begin_cpu(u32 rank)
+{
+	struct pp_cpu *state = cpu_state(cpu_at(rank));
+
+	state->rank = rank;
+	state->capacity = topology.capacity_of_rank[rank % PP_MAX_CPUS];
+	state->online = state->seen = !!(topology.online[rank_word(rank)] & rank_bit(rank));
+}
+
 s32 BPF_STRUCT_OPS_SLEEPABLE(powerpack_init)
 {
 	u32 llc, rank, node;
 	s32 err;
 
-	slice_shared_ns = pp_slice_of_ticks(tick_ns);
-	bpf_for (llc, 0, nr_llcs) {
+	slice_shared_ns = pp_slice_of_ticks(topology.tick_ns);
+	bpf_for (llc, 0, topology.nr_llcs) {
 		err = scx_bpf_create_dsq(llc, NUMA_NO_NODE);
 		if (err) {
 			scx_bpf_error("cannot create the queue of LLC %u: error %d", llc, err);
 			return err;
 		}
 	}
-	bpf_for (rank, 0, nr_ranks) {
+	bpf_for (rank, 0, topology.nr_ranks) {
 		err = scx_bpf_create_dsq(cpu_queue(cpu_at(rank)), NUMA_NO_NODE);
 		if (err) {
 			scx_bpf_error("cannot create the queue of CPU %d: error %d", cpu_at(rank),
 				      err);
 			return err;
 		}
+		begin_cpu(rank);
 		note_state(rank);
 		/* Until its first tick or change of task says otherwise. */
 		if (cpu_state(cpu_at(rank))->online) {
@@ -325,9 +335,9 @@ s32 BPF_STRUCT_OPS_SLEEPABLE(powerpack_init)
 		}
 	}
 	/* Until the first CPU looks for what to run. */
-	bpf_for (node, 0, nr_nodes)
-		node_state(node)->end = node_begin[node % PP_MAX_NODES] + 1;
-	active_set.nr = nr_nodes;
+	bpf_for (node, 0, topology.nr_nodes)
+		node_state(node)->end = topology.node_begin[node % PP_MAX_NODES] + 1;
+	active_set.nr = topology.nr_nodes;
 	size_active_anew();
 	return 0;
 }

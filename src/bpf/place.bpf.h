@@ -68,7 +68,8 @@ static __always_inline void go_direct(s32 cpu)
 /* The ranks of the node that a task that ran on @cpu is for; NULL: there is but one. */
 static __always_inline const u64 *ranks_of_home(s32 cpu)
 {
-	return nr_nodes > 1 ? ranks_in(node_ranks[home_node(cpu) % PP_MAX_NODES]) : NULL;
+	return topology.nr_nodes > 1 ? ranks_in(topology.node_ranks[home_node(cpu) % PP_MAX_NODES])
+				     : NULL;
 }
 
 /* Where a task of @scope that ran on @cpu is looked for a CPU. */
@@ -86,13 +87,13 @@ verified_once s32 claim_where(u32 scope, bool whole, const struct pp_task *task 
 {
 	struct pp_view view = {
 		.idle = idle_ranks,
-		.siblings = ranks_in(siblings),
+		.siblings = ranks_in(topology.siblings),
 		.allowed = task->allowed,
 		.among = ranks_for(scope, prev_cpu),
-		.near = ranks_in(llc_ranks[llc_queue(prev_cpu) % PP_MAX_LLCS]),
+		.near = ranks_in(topology.llc_ranks[llc_queue(prev_cpu) % PP_MAX_LLCS]),
 		.node = ranks_of_home(prev_cpu),
-		.nr_words = nr_words,
-		.threads = threads_per_core,
+		.nr_words = topology.nr_words,
+		.threads = topology.threads_per_core,
 		.whole_only = whole,
 	};
 
@@ -120,16 +121,16 @@ verified_once s32 claim_large(u32 scope, const struct pp_task *task __arg_nonnul
 
 	if (cpu < 0)
 		cpu = claim_where(PP_SCOPE_USABLE, true, task, prev_cpu);
-	if (cpu < 0 && threads_per_core > 1)
+	if (cpu < 0 && topology.threads_per_core > 1)
 		cpu = claim_where(scope, false, task, prev_cpu);
-	if (cpu < 0 && threads_per_core > 1)
+	if (cpu < 0 && topology.threads_per_core > 1)
 		cpu = claim_where(PP_SCOPE_USABLE, false, task, prev_cpu);
 	return cpu;
 }
 
 static __always_inline s32 claim_for(u32 scope, const struct pp_task *task, s32 prev_cpu)
 {
-	if (nr_kinds > 1 && pp_may_overflow(scope))
+	if (topology.nr_kinds > 1 && pp_may_overflow(scope))
 		return claim_large(scope, task, prev_cpu);
 	return claim_in(scope, task, prev_cpu);
 }
@@ -142,12 +143,12 @@ verified_once s32 claim_surplus(const struct pp_task *task, s32 cpu, bool beyond
 	const u64 *allowed = task ? task->allowed : usable;
 	struct pp_view view = {
 		.idle = idle_ranks,
-		.siblings = ranks_in(siblings),
+		.siblings = ranks_in(topology.siblings),
 		.allowed = allowed,
 		.among = beyond ? allowed : usable,
 		.node = ranks_of_home(cpu),
-		.nr_words = nr_words,
-		.threads = threads_per_core,
+		.nr_words = topology.nr_words,
+		.threads = topology.threads_per_core,
 	};
 	s32 rank = pp_pick_surplus(&view);
 
@@ -222,7 +223,8 @@ static __always_inline u64 kept_by_running(const struct pp_task *task, s32 cpu, 
 	if ((waking || !state->running_since_ns) && goes_before(task, cpu, now))
 		return 0;
 	left = running_left(state, now);
-	return left < tick_ns + PP_TICK_LATE_NS ? left : tick_ns + PP_TICK_LATE_NS;
+	return left < topology.tick_ns + PP_TICK_LATE_NS ? left
+							 : topology.tick_ns + PP_TICK_LATE_NS;
 }
 
 /* Whether @p should wait in the queue of @cpu's LLC. */
@@ -335,7 +337,7 @@ verified_once int place_bound(struct task_struct *p __arg_trusted,
  * is @efficient, is to. */
 verified_once s32 shortest_queue(const struct pp_task *task __arg_nonnull, s32 here, bool efficient)
 {
-	u32 end = efficient ? efficient_below_ceiling() : nr_ranks;
+	u32 end = efficient ? efficient_below_ceiling() : topology.nr_ranks;
 	u32 rank, least = ~0U;
 	s32 best = here;
 

@@ -58,7 +58,7 @@ verified_once int join_queue(struct pp_task *task __arg_nonnull, u32 id)
 		task->vtime = pp_vtime_move(task->vtime, queue_of(task->queue)->clock, clock);
 	}
 	task->queue = id;
-	task->vtime = pp_vtime_join(task->vtime, clock, task->weight, tick_ns);
+	task->vtime = pp_vtime_join(task->vtime, clock, task->weight, topology.tick_ns);
 	return 0;
 }
 
@@ -109,7 +109,7 @@ static __always_inline void insert_queue(struct task_struct *p, struct pp_task *
 /* How many active CPUs serve the queue of LLC @llc. */
 static __always_inline u32 nr_servers(u32 llc)
 {
-	u32 from = llc_begin[llc % PP_MAX_LLCS], to = llc_end[llc % PP_MAX_LLCS];
+	u32 from = topology.llc_begin[llc % PP_MAX_LLCS], to = topology.llc_end[llc % PP_MAX_LLCS];
 	u32 end = node_state(node_of_queue(llc))->end;
 
 	to = to < end ? to : end;

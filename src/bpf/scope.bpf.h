@@ -14,9 +14,9 @@ static __always_inline u64 active_word(u32 word, bool packed)
 {
 	u64 ranks = 0;
 
-	for (u32 node = 0; node < nr_nodes && node < PP_MAX_NODES; node++) {
+	for (u32 node = 0; node < topology.nr_nodes && node < PP_MAX_NODES; node++) {
 		u32 end = packed ? nodes[node].packed : nodes[node].end;
-		u64 bits = pp_ranks_below(end, word) & node_ranks[node][word];
+		u64 bits = pp_ranks_below(end, word) & topology.node_ranks[node][word];
 
 		if (!packed)
 			active_of_node[node][word] = bits;
@@ -28,19 +28,19 @@ static __always_inline u64 active_word(u32 word, bool packed)
 /* Put down the scopes for the active set as it is now. */
 verified_once int set_scopes(u32 ceiling)
 {
-	u32 efficient = efficient_end < ceiling ? efficient_end : ceiling;
+	u32 efficient = topology.efficient_end < ceiling ? topology.efficient_end : ceiling;
 	u32 word, kind;
 
-	for (word = 0; word < nr_words && word < PP_RANK_WORDS; word++) {
+	for (word = 0; word < topology.nr_words && word < PP_RANK_WORDS; word++) {
 		u64 usable = pp_ranks_below(ceiling, word);
 
 		scope_ranks[PP_SCOPE_ACTIVE][word] = active_word(word, false);
 		scope_ranks[PP_SCOPE_PACKED][word] = active_word(word, true);
 		scope_ranks[PP_SCOPE_EFFICIENT][word] = pp_ranks_below(efficient, word);
 		scope_ranks[PP_SCOPE_USABLE][word] = usable;
-		for (kind = 1; kind < nr_kinds && kind < PP_MAX_KINDS; kind++)
+		for (kind = 1; kind < topology.nr_kinds && kind < PP_MAX_KINDS; kind++)
 			scope_ranks[PP_SCOPE_KIND + kind][word] =
-				ranks_from_kind[kind][word] & usable;
+				topology.ranks_from_kind[kind][word] & usable;
 	}
 	return 0;
 }
@@ -65,11 +65,12 @@ static __always_inline void refresh_kind(struct task_struct *p, struct pp_task *
 {
 	u32 least = 0, most = PP_CAPACITY_MAX;
 
-	if (nr_kinds <= 1)
+	if (topology.nr_kinds <= 1)
 		return;
 	task_clamps(p, &least, &most);
-	task->kind = pp_fit_kind(task_util(task), least, most, capacity_of_kind, nr_kinds);
-	task->kept_small = pp_is_kept_small(most, capacity_of_kind[0], nr_kinds);
+	task->kind = pp_fit_kind(task_util(task), least, most, topology.capacity_of_kind,
+				 topology.nr_kinds);
+	task->kept_small = pp_is_kept_small(most, topology.capacity_of_kind[0], topology.nr_kinds);
 }
 
 verified_once u32 scope_of(const struct pp_task *task __arg_nonnull)
@@ -99,10 +100,10 @@ verified_once int refresh_allowed(struct task_struct *p __arg_trusted,
 	task->cpus_generation = cpus_generation;
 	for (int word = 0; word < PP_RANK_WORDS; word++)
 		task->allowed[word] = 0;
-	bpf_for (rank, 0, nr_ranks) {
+	bpf_for (rank, 0, topology.nr_ranks) {
 		if (bpf_cpumask_test_cpu(cpu_at(rank), p->cpus_ptr))
 			task->allowed[rank_word(rank)] |= rank_bit(rank);
-		else if (rank < nr_free && cpu_state(cpu_at(rank))->seen)
+		else if (rank < topology.nr_free && cpu_state(cpu_at(rank))->seen)
 			restricted = true;
 	}
 	task->restricted = restricted;
@@ -127,8 +128,9 @@ verified_once bool has_idle_in(const struct pp_task *task __arg_nonnull, u32 sco
 {
 	const u64 *ranks = ranks_of_scope(scope);
 
-	for (u32 word = 0; word < nr_words && word < PP_RANK_WORDS; word++) {
-		u64 idle = pp_whole_cores(idle_ranks[word], siblings[word], threads_per_core);
+	for (u32 word = 0; word < topology.nr_words && word < PP_RANK_WORDS; word++) {
+		u64 idle = pp_whole_cores(idle_ranks[word], topology.siblings[word],
+					  topology.threads_per_core);
 
 		if (idle & ranks[word] & task->allowed[word])
 			return true;
@@ -141,7 +143,7 @@ static __always_inline bool is_misfit(const struct pp_task *task, s32 cpu)
 {
 	u32 scope;
 
-	if (nr_kinds <= 1)
+	if (topology.nr_kinds <= 1)
 		return false;
 	scope = scope_of(task);
 	return pp_may_overflow(scope) && !in_scope(scope, cpu) && has_idle_in(task, scope);
@@ -152,8 +154,10 @@ static __always_inline bool is_crowded(const struct pp_task *task, s32 cpu)
 {
 	u32 rank = rank_of(cpu), word = rank_word(rank);
 
-	return threads_per_core > 1 && policy_now()->idle_core_first && !task->restricted &&
-	       pp_is_crowded(idle_ranks[word], siblings[word], threads_per_core, rank_bit(rank)) &&
+	return topology.threads_per_core > 1 && policy_now()->idle_core_first &&
+	       !task->restricted &&
+	       pp_is_crowded(idle_ranks[word], topology.siblings[word], topology.threads_per_core,
+			     rank_bit(rank)) &&
 	       has_idle_in(task, scope_of(task));
 }
 

@@ -20,31 +20,7 @@
 #define verified_once __weak __noinline
 
 /* Set by the agent before loading; constants to the verifier. */
-const volatile u32 nr_ranks = 1; /* CPUs that can ever be online */
-const volatile u32 nr_free = 1;	 /* the first of them: for tasks free to move, not isolated */
-const volatile u32 nr_words = 1; /* 64-bit words for that many ranks */
-const volatile u32 nr_llcs = 1;
-const volatile u16 cpu_of_rank[PP_MAX_CPUS];
-const volatile u16 rank_of_cpu[PP_MAX_CPUS];
-const volatile u16 llc_of_cpu[PP_MAX_CPUS];
-const volatile u16 llc_begin[PP_MAX_LLCS], llc_end[PP_MAX_LLCS]; /* ranks */
-const volatile u64 llc_ranks[PP_MAX_LLCS][PP_RANK_WORDS];
-/* Memory nodes as spans of the ranks; an LLC is of one. */
-const volatile u32 nr_nodes = 1;
-const volatile u16 node_begin[PP_MAX_NODES], node_end[PP_MAX_NODES];
-const volatile u16 node_of_llc[PP_MAX_LLCS];
-const volatile u64 node_ranks[PP_MAX_NODES][PP_RANK_WORDS];
-/* Rank space: the next rank is on the same core. */
-const volatile u64 siblings[PP_RANK_WORDS];
-const volatile u32 threads_per_core = 1; /* the most of any core */
-const volatile bool has_cpufreq;	 /* frequencies change, and are asked for */
-const volatile u32 tick_ns = 4000000;	 /* from one tick of a busy CPU to the next: 1 s / HZ */
-/* Kinds of cores, smallest first: what each of a kind has at least, and the ranks of it
- * and of larger ones. */
-const volatile u32 nr_kinds = 1;
-const volatile u32 capacity_of_kind[PP_MAX_KINDS];
-const volatile u64 ranks_from_kind[PP_MAX_KINDS][PP_RANK_WORDS];
-const volatile u32 efficient_end = 1; /* ranks below are the efficient ones */
+const volatile struct pp_topology topology;
 
 /* Written here, read by the agent through mapped memory and by people through bpftool: libbpf
  * makes a map of each section ".bss.*", with the section's name and BTF. To the programs all
@@ -58,7 +34,7 @@ u64 sampled_ns; /* the agent's, in the common .bss as all that follows */
  * ops.enable, which the kernel calls from a task of its own that has not disabled it. */
 static u32 prologue_levels;
 
-/* Set by ops.init from tick_ns. */
+/* Set by ops.init from topology.tick_ns. */
 static u64 slice_shared_ns = PP_SLICE_SHARED_NS;
 
 /* Double-buffered: the agent fills the slot not in use, apply_policy flips. */
@@ -175,18 +151,18 @@ static __always_inline struct pp_queue *queue_of(u32 id)
 
 static __always_inline u32 rank_of(s32 cpu)
 {
-	return rank_of_cpu[(u32)cpu % PP_MAX_CPUS];
+	return topology.rank_of_cpu[(u32)cpu % PP_MAX_CPUS];
 }
 
 static __always_inline s32 cpu_at(u32 rank)
 {
-	return cpu_of_rank[rank % PP_MAX_CPUS];
+	return topology.cpu_of_rank[rank % PP_MAX_CPUS];
 }
 
 /* The queue that the active CPUs around @cpu share. */
 static __always_inline u32 llc_queue(s32 cpu)
 {
-	return llc_of_cpu[(u32)cpu % PP_MAX_CPUS];
+	return topology.llc_of_cpu[(u32)cpu % PP_MAX_CPUS];
 }
 
 static __always_inline u32 cpu_queue(s32 cpu)
@@ -196,12 +172,12 @@ static __always_inline u32 cpu_queue(s32 cpu)
 
 static __always_inline struct pp_node *node_state(u32 node)
 {
-	return &nodes[nr_nodes > 1 ? node % PP_MAX_NODES : 0];
+	return &nodes[topology.nr_nodes > 1 ? node % PP_MAX_NODES : 0];
 }
 
 static __always_inline u32 node_of_queue(u32 llc)
 {
-	return nr_nodes > 1 ? node_of_llc[llc % PP_MAX_LLCS] : 0;
+	return topology.nr_nodes > 1 ? topology.node_of_llc[llc % PP_MAX_LLCS] : 0;
 }
 
 static __always_inline u32 node_of(s32 cpu)
@@ -217,7 +193,7 @@ static __always_inline bool is_active(s32 cpu)
 /* Whether a node has active CPUs. */
 static __always_inline bool is_node_active(u32 node)
 {
-	return node_state(node)->end > node_begin[node % PP_MAX_NODES];
+	return node_state(node)->end > topology.node_begin[node % PP_MAX_NODES];
 }
 
 /* The node that a task that ran on @cpu is for. */
@@ -225,13 +201,14 @@ static __always_inline u32 home_node(s32 cpu)
 {
 	u32 node = node_of(cpu);
 
-	return nr_nodes <= 1 || is_node_active(node) ? node : active_set.main;
+	return topology.nr_nodes <= 1 || is_node_active(node) ? node : active_set.main;
 }
 
 /* The end of the efficient ranks that may be used. */
 static __always_inline u32 efficient_below_ceiling(void)
 {
-	return efficient_end < active_set.ceiling ? efficient_end : active_set.ceiling;
+	return topology.efficient_end < active_set.ceiling ? topology.efficient_end
+							   : active_set.ceiling;
 }
 
 /* Whether this CPU is on its way offline. An interrupt to itself, which is how
@@ -250,7 +227,7 @@ static __always_inline const struct pp_policy *policy_now(void)
  * sized: its CPUs may have gone. */
 static __always_inline bool keeps_to_itself(u32 node)
 {
-	return nr_nodes > 1 && !node_state(node)->full && !active_set.stale &&
+	return topology.nr_nodes > 1 && !node_state(node)->full && !active_set.stale &&
 	       policy_now()->min_ranks < policy_now()->max_ranks;
 }
 

@@ -1,6 +1,7 @@
 //! All that reads this machine: its topology, its energy model, its kernel, and what it
 //! measures of itself.
 
+pub mod bpf_topology;
 pub mod energy_model;
 pub mod kernel;
 pub mod sensors;

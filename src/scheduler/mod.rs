@@ -23,14 +23,14 @@ use log::debug;
 use scx_utils::{scx_ops_attach, uei_set_size};
 
 use crate::bpf_intf as intf;
-use crate::machine::kernel;
 use crate::machine::topology::Ranks;
+use crate::machine::{bpf_topology, kernel};
 use crate::settings::policy::Policy;
 use crate::settings::workloads::Treatment;
 use bpf_skel::{BpfSkel, BpfSkelBuilder, OpenBpfSkel};
 use kernel_exit::KernelExit;
 use latency::Latency;
-use snapshot::{Snapshot, WORD_BITS};
+use snapshot::Snapshot;
 
 /// The loaded and attached scheduler; dropping it detaches.
 pub struct Scheduler<'a> {
@@ -129,7 +129,7 @@ impl<'a> Scheduler<'a> {
             active: load(active_set),
             active_ranks: bss.scope_ranks[intf::pp_scope_PP_SCOPE_ACTIVE as usize].to_vec(),
             cpus: cpus[..=last].iter().map(load).collect(),
-            has_cpufreq: maps.rodata_data.as_ref().context(NO_DATA)?.has_cpufreq,
+            has_cpufreq: maps.rodata_data.as_ref().context(NO_DATA)?.topology.has_cpufreq != 0,
             waiting_of_cpu: (0..=last).map(|cpu| waiting(CPU_QUEUE_BASE + cpu)).collect(),
             waiting_of_llc: (0..ranks.llcs().len()).map(waiting).collect(),
             latency: bss.latencies[..=last].iter().fold(Latency::default(), |mut sum, cpu| {
@@ -220,70 +220,16 @@ fn open(object: &mut MaybeUninit<OpenObject>) -> Result<OpenBpfSkel<'_>> {
 const ENQ_MIGRATION_DISABLED: u64 = 1 << 4;
 
 fn configure(skel: &mut OpenBpfSkel<'_>, ranks: &Ranks, policy: Policy) -> Result<()> {
-    write_topology(skel, ranks)?;
+    let rodata = skel.maps.rodata_data.as_mut().context("no .rodata")?;
+    let topology = bpf_topology::of(ranks, kernel::tick_ns()?, kernel::has_cpufreq());
+    store(&mut rodata.topology, *topology);
     let bss = skel.maps.bss_data.as_mut().context(NO_DATA)?;
     store(&mut bss.policies[0], policy.to_bpf(ranks));
-    let cpus = &mut skel.maps.bss_pp_cpus_data.as_mut().context(NO_DATA)?.cpus;
-    for (rank, cpu) in ranks.cpus().iter().enumerate() {
-        let state = &mut cpus[cpu.cpu];
-        state.rank = rank as u32;
-        state.capacity = cpu.capacity as u32;
-        state.online = cpu.online.into();
-        state.seen = cpu.online.into();
-    }
     Ok(())
 }
 
 /// The first queue of a single CPU.
 const CPU_QUEUE_BASE: usize = intf::pp_limits_PP_CPU_QUEUE_BASE as usize;
-
-fn write_topology(skel: &mut OpenBpfSkel<'_>, ranks: &Ranks) -> Result<()> {
-    let rodata = skel.maps.rodata_data.as_mut().context("no .rodata")?;
-    let llcs = ranks.llcs();
-    let next_is_sibling = ranks.next_is_sibling();
-    rodata.nr_ranks = ranks.cpus().len() as u32;
-    rodata.nr_words = ranks.cpus().len().div_ceil(WORD_BITS) as u32;
-    rodata.nr_llcs = llcs.len() as u32;
-    rodata.has_cpufreq = kernel::has_cpufreq();
-    rodata.tick_ns = kernel::tick_ns()?;
-    rodata.threads_per_core = ranks.threads_per_core() as u32;
-    rodata.nr_free = ranks.nr_free() as u32;
-    rodata.efficient_end = ranks.nr_efficient() as u32;
-    for (rank, cpu) in ranks.cpus().iter().enumerate() {
-        rodata.cpu_of_rank[rank] = cpu.cpu as u16;
-        rodata.rank_of_cpu[cpu.cpu] = rank as u16;
-        rodata.siblings[rank / WORD_BITS] |= u64::from(next_is_sibling[rank]) << (rank % WORD_BITS);
-    }
-    let kinds = ranks.kinds();
-    rodata.nr_kinds = kinds.iter().max().map_or(1, |&most| most + 1) as u32;
-    for (rank, &kind) in kinds.iter().enumerate() {
-        let capacity = ranks.cpus()[rank].capacity as u32;
-        let least = &mut rodata.capacity_of_kind[kind];
-        *least = if *least == 0 { capacity } else { capacity.min(*least) };
-        for ranks in &mut rodata.ranks_from_kind[..=kind] {
-            ranks[rank / WORD_BITS] |= 1 << (rank % WORD_BITS);
-        }
-    }
-    let node_of_rank = ranks.node_of_rank();
-    for (node, &(from, to)) in ranks.nodes().iter().enumerate() {
-        rodata.nr_nodes = node as u32 + 1;
-        rodata.node_begin[node] = from as u16;
-        rodata.node_end[node] = to as u16;
-        for rank in from..to {
-            rodata.node_ranks[node][rank / WORD_BITS] |= 1 << (rank % WORD_BITS);
-        }
-    }
-    for (llc, &(from, to)) in llcs.iter().enumerate() {
-        rodata.node_of_llc[llc] = node_of_rank[from] as u16;
-        rodata.llc_begin[llc] = from as u16;
-        rodata.llc_end[llc] = to as u16;
-        for rank in from..to {
-            rodata.llc_ranks[llc][rank / WORD_BITS] |= 1 << (rank % WORD_BITS);
-            rodata.llc_of_cpu[ranks.cpus()[rank].cpu] = llc as u16;
-        }
-    }
-    Ok(())
-}
 
 /// The arguments of a program, as it reads them.
 fn bytes_of<T: Copy>(args: &mut T) -> &mut [u8] {
@@ -309,6 +255,7 @@ fn store<To: Copy, From: Copy>(to: &mut To, from: From) {
 
 /// Sizes that C asserts too: what one side means the other reads.
 const _: () = {
+    assert!(size_of::<intf::pp_topology>() == 21_816);
     assert!(size_of::<intf::pp_policy>() == 56);
     assert!(size_of::<intf::pp_cpu>() == 256);
     assert!(size_of::<intf::pp_active>() == 32);

@@ -4,7 +4,7 @@ use super::latency::Latency;
 use crate::bpf_intf as intf;
 
 /// Sets of ranks are kept in words of this many bits.
-pub const WORD_BITS: usize = intf::pp_limits_PP_WORD_BITS as usize;
+const WORD_BITS: usize = intf::pp_limits_PP_WORD_BITS as usize;
 
 /// All that the BPF side tells, at one instant.
 pub struct Snapshot {

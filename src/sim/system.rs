@@ -5,9 +5,10 @@ use std::fmt;
 use std::str::FromStr;
 
 use anyhow::{Error, Result, bail};
-use powerpack_sim::{Comparator, Governor, Machine, PolicyBytes, Scheduler, System};
+use powerpack_sim::{Comparator, Governor, Machine, PolicyBytes, Scheduler, System, TopologyBytes};
 
-use crate::bpf_intf::pp_policy;
+use crate::bpf_intf::{pp_policy, pp_topology};
+use crate::machine::bpf_topology;
 use crate::machine::topology::{RankedCpu, Ranks};
 use crate::settings::policy::{Mode, Pack, Policy, PolicyArgs};
 
@@ -76,7 +77,7 @@ impl Named {
                 let ranks = rank(machine)?;
                 let policy = Policy::of(mode).with(mode, &self.knobs).checked(&ranks)?;
                 let policy = policy.to_bpf(&ranks);
-                Scheduler::Powerpack(for_sim(&ranks), bytes_of(policy))
+                powerpack(machine, &ranks, policy)
             }
             (None, Some(comparator)) => Scheduler::Comparator(comparator),
             (None, None) => bail!("no scheduler"),
@@ -100,22 +101,13 @@ pub fn rank(machine: &Machine) -> Result<Ranks> {
     Ranks::of(cpus.collect())
 }
 
-/// The same as the simulator takes them.
-pub fn for_sim(ranks: &Ranks) -> Vec<powerpack_sim::RankedCpu> {
-    let (next_is_sibling, kinds) = (ranks.next_is_sibling(), ranks.kinds());
-    let (nr_efficient, nodes) = (ranks.nr_efficient(), ranks.node_of_rank());
-    let cpus = ranks.cpus().iter().enumerate();
-    cpus.map(|(rank, cpu)| powerpack_sim::RankedCpu {
-        cpu: cpu.cpu as u32,
-        llc: cpu.llc as u32,
-        node: nodes[rank] as u32,
-        capacity: cpu.capacity as u32,
-        online: cpu.online,
-        next_is_sibling: next_is_sibling[rank],
-        kind: kinds[rank] as u32,
-        efficient: rank < nr_efficient,
-    })
-    .collect()
+/// Ours on `machine`, whose ranks are given.
+pub fn powerpack(machine: &Machine, ranks: &Ranks, policy: pp_policy) -> Scheduler {
+    let topology = bpf_topology::of(ranks, machine.costs().tick_ns as u32, true);
+    // SAFETY: plain integers; the sizes are compared by the compiler.
+    let bytes =
+        unsafe { std::mem::transmute::<pp_topology, [u8; size_of::<pp_topology>()]>(*topology) };
+    Scheduler::Powerpack(Box::new(TopologyBytes(bytes)), bytes_of(policy))
 }
 
 /// As the BPF side reads it.

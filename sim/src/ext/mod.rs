@@ -10,7 +10,7 @@ mod native;
 mod schedule;
 
 pub use ffi::{CpuMask, MAX_CPUS, SchedExtEntity, TaskPtr, TaskStruct};
-pub use native::{PolicyBytes, RankedCpu, Sabotage};
+pub use native::{PolicyBytes, Sabotage, TopologyBytes};
 
 use crate::kernel::{Class, Kernel};
 use crate::power::FULL;
@@ -38,8 +38,8 @@ pub(crate) fn perf_target(cpu: usize) -> u32 {
 }
 
 impl Ext {
-    pub fn load(ranked: &[RankedCpu], policy: &PolicyBytes, tick_ns: u64) -> Self {
-        let native = Native::load(ranked, policy, tick_ns);
+    pub fn load(topology: &TopologyBytes, policy: &PolicyBytes) -> Self {
+        let native = Native::load(topology, policy);
         Ext { ops: native.ops(), native, cgroups: Cgroups::default() }
     }
 

@@ -6,26 +6,13 @@ use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
 use super::ffi::powerpack_ops;
 
-/// `struct sim_ranked_cpu` of native/scheduler.c.
-#[repr(C)]
-#[derive(Clone, Copy, Debug)]
-pub struct RankedCpu {
-    pub cpu: u32,
-    pub llc: u32,
-    /// The memory node; those of one are neighbours.
-    pub node: u32,
-    /// 1..=1024.
-    pub capacity: u32,
-    /// Which kind of core, smallest first.
-    pub kind: u32,
-    pub online: bool,
-    /// The next rank is on the same core.
-    pub next_is_sibling: bool,
-    /// Among the lowest ranks, where efficient workloads stay.
-    pub efficient: bool,
-}
+/// The bytes of a `struct pp_topology`, and of a `struct pp_policy`; who calls us knows what
+/// they mean.
+#[repr(C, align(8))]
+#[derive(Clone, Debug)]
+pub struct TopologyBytes(pub [u8; 21_816]);
 
-/// The bytes of a `struct pp_policy`; who calls us knows what they mean.
+/// See [`TopologyBytes`].
 #[repr(C, align(8))]
 #[derive(Clone, Copy, Debug)]
 pub struct PolicyBytes(pub [u8; 56]);
@@ -37,7 +24,7 @@ unsafe extern "C" {
     static mut __stop_pp_data: u8;
     static mut __start_pp_rodata: u8;
     static mut __stop_pp_rodata: u8;
-    fn sim_setup(ranked: *const RankedCpu, nr: u32, policy: *const PolicyBytes, tick_ns: u32);
+    fn sim_setup(topology: *const TopologyBytes, policy: *const PolicyBytes);
     fn sim_classify(cgroup: *mut c_void, workload: u32);
     fn sim_apply(policy: *const PolicyBytes);
     fn sim_nr_active() -> u32;
@@ -64,11 +51,11 @@ pub struct Native {
 
 impl Native {
     /// Waits until no other simulation runs in this process.
-    pub fn load(ranked: &[RankedCpu], policy: &PolicyBytes, tick_ns: u64) -> Self {
+    pub fn load(topology: &TopologyBytes, policy: &PolicyBytes) -> Self {
         let in_use = IN_USE.lock().unwrap_or_else(PoisonError::into_inner);
         begin_anew();
-        // SAFETY: pointer and length belong together; nobody else looks.
-        unsafe { sim_setup(ranked.as_ptr(), ranked.len() as u32, policy, tick_ns as u32) };
+        // SAFETY: both are copied by the call; nobody else looks.
+        unsafe { sim_setup(topology, policy) };
         Native { _in_use: in_use }
     }
 

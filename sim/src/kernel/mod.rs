@@ -11,7 +11,7 @@ use std::collections::BinaryHeap;
 
 use crate::cpu::{Costs, Cpu, cpus_of};
 use crate::event::{Event, Events};
-use crate::ext::{CpuMask, Ext, PolicyBytes, RankedCpu};
+use crate::ext::{CpuMask, Ext, PolicyBytes, TopologyBytes};
 use crate::fair::{Comparator, Fair};
 use crate::machine::Machine;
 use crate::power::{Governor, Power};
@@ -21,8 +21,8 @@ use crate::trace::Trace;
 /// Who schedules.
 #[derive(Clone, Debug)]
 pub enum Scheduler {
-    /// Ours: the CPUs in the order in which they are filled, and the policy.
-    Powerpack(Vec<RankedCpu>, PolicyBytes),
+    /// Ours: the machine as it is ranked, and the policy.
+    Powerpack(Box<TopologyBytes>, PolicyBytes),
     /// One of the earlier systems.
     Comparator(Comparator),
 }
@@ -69,9 +69,7 @@ impl Kernel {
         let governor = system.governor.unwrap_or(machine.governor);
         let packages = cpus.iter().map(|cpu| cpu.place.package).max().map_or(0, |last| last + 1);
         let class = match &system.scheduler {
-            Scheduler::Powerpack(ranked, policy) => {
-                Class::Ext(Ext::load(ranked, policy, machine.costs().tick_ns))
-            }
+            Scheduler::Powerpack(topology, policy) => Class::Ext(Ext::load(topology, policy)),
             Scheduler::Comparator(which) => Class::Fair(Box::new(Fair::new(machine, *which))),
         };
         let mut kernel = Kernel {

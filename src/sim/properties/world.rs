@@ -1,15 +1,13 @@
 //! Random machines and loads.
 
-use powerpack_sim::{
-    Context, CpuMask, Kernel, Machine, Program, Scheduler, Step, System, TaskSpec,
-};
+use powerpack_sim::{Context, CpuMask, Kernel, Machine, Program, Step, System, TaskSpec};
 use proptest::prelude::*;
 
 use super::MS;
 use crate::bpf_intf as intf;
 use crate::machine::topology::Ranks;
 use crate::settings::policy::{Mode, Policy};
-use crate::sim::system::{bytes_of, for_sim, rank};
+use crate::sim::system::{powerpack, rank};
 
 pub const WEIGHT_DEFAULT: u32 = intf::pp_limits_PP_WEIGHT_DEFAULT;
 
@@ -146,8 +144,7 @@ pub fn spawn(kernel: &mut Kernel, load: &Load) {
 
 /// Our scheduler on `machine`.
 pub fn boot(machine: &Machine, ranks: &Ranks, mode: Mode) -> Kernel {
-    let policy = bytes_of(Policy::of(mode).to_bpf(ranks));
-    let scheduler = Scheduler::Powerpack(for_sim(ranks), policy);
+    let scheduler = powerpack(machine, ranks, Policy::of(mode).to_bpf(ranks));
     Kernel::boot(machine, &System { scheduler, governor: None })
 }
 

@@ -1,0 +1,72 @@
+//! The ranked machine as BPF reads it.
+
+use crate::bpf_intf as intf;
+use crate::machine::topology::Ranks;
+
+/// Sets of ranks are kept in words of this many bits.
+const WORD_BITS: usize = intf::pp_limits_PP_WORD_BITS as usize;
+
+fn set(ranks: &mut [u64], rank: usize) {
+    ranks[rank / WORD_BITS] |= 1 << (rank % WORD_BITS);
+}
+
+/// What is uploaded before the scheduler is loaded: by the agent to the kernel, by the
+/// simulator to the same code. `tick_ns` is 1 s / HZ.
+pub fn of(ranks: &Ranks, tick_ns: u32, has_cpufreq: bool) -> Box<intf::pp_topology> {
+    // SAFETY: integers alone, of which 0 is one.
+    let mut topology: Box<intf::pp_topology> = Box::new(unsafe { std::mem::zeroed() });
+    let cpus = ranks.cpus();
+    topology.nr_ranks = cpus.len() as u32;
+    topology.nr_words = cpus.len().div_ceil(WORD_BITS) as u32;
+    topology.nr_free = ranks.nr_free() as u32;
+    topology.efficient_end = ranks.nr_efficient() as u32;
+    topology.threads_per_core = ranks.threads_per_core() as u32;
+    topology.tick_ns = tick_ns;
+    topology.has_cpufreq = has_cpufreq.into();
+    for (rank, cpu) in cpus.iter().enumerate() {
+        topology.cpu_of_rank[rank] = cpu.cpu as u16;
+        topology.rank_of_cpu[cpu.cpu] = rank as u16;
+        topology.capacity_of_rank[rank] = cpu.capacity as u16;
+        if cpu.online {
+            set(&mut topology.online, rank);
+        }
+    }
+    let siblings = ranks.next_is_sibling().into_iter().enumerate();
+    siblings.filter(|&(_, is)| is).for_each(|(rank, _)| set(&mut topology.siblings, rank));
+    add_kinds(&mut topology, ranks);
+    add_nodes(&mut topology, ranks);
+    add_llcs(&mut topology, ranks);
+    topology
+}
+
+fn add_kinds(topology: &mut intf::pp_topology, ranks: &Ranks) {
+    let kinds = ranks.kinds();
+    topology.nr_kinds = kinds.iter().max().map_or(1, |&most| most + 1) as u32;
+    for (rank, &kind) in kinds.iter().enumerate() {
+        let capacity = ranks.cpus()[rank].capacity as u32;
+        let least = &mut topology.capacity_of_kind[kind];
+        *least = if *least == 0 { capacity } else { capacity.min(*least) };
+        topology.ranks_from_kind[..=kind].iter_mut().for_each(|ranks| set(ranks, rank));
+    }
+}
+
+fn add_nodes(topology: &mut intf::pp_topology, ranks: &Ranks) {
+    for (node, &(from, to)) in ranks.nodes().iter().enumerate() {
+        topology.nr_nodes = node as u32 + 1;
+        (topology.node_begin[node], topology.node_end[node]) = (from as u16, to as u16);
+        (from..to).for_each(|rank| set(&mut topology.node_ranks[node], rank));
+    }
+}
+
+fn add_llcs(topology: &mut intf::pp_topology, ranks: &Ranks) {
+    let node_of_rank = ranks.node_of_rank();
+    for (llc, &(from, to)) in ranks.llcs().iter().enumerate() {
+        topology.nr_llcs = llc as u32 + 1;
+        topology.node_of_llc[llc] = node_of_rank[from] as u16;
+        (topology.llc_begin[llc], topology.llc_end[llc]) = (from as u16, to as u16);
+        for rank in from..to {
+            set(&mut topology.llc_ranks[llc], rank);
+            topology.llc_of_cpu[ranks.cpus()[rank].cpu] = llc as u16;
+        }
+    }
+}
