@@ -14,10 +14,10 @@ real_time 1 6
 powerpack-load periodic --seconds 5 --settle 1 --phases even '2/20*8' >/tmp/load.json
 scx_powerpack status
 wait $first $!
-# What is left of the first two is small: the third does most of it, and the fourth what
-# would have to wait too long.
+# The first two have 60 % left between them, in pieces of 3 ms, which take up to half of the
+# work; the third does the rest, and the fourth what would have to wait too long.
 read -r _ _ third fourth < <(json_list non_idle_pct </tmp/load.json)
-[ $((${third%.*} + ${fourth%.*})) -ge 50 ] || fail "CPUs 2 and 3 do not do the work: $(cat /tmp/load.json)"
+[ $((${third%.*} + ${fourth%.*})) -ge 30 ] || fail "CPUs 2 and 3 do not do the work: $(cat /tmp/load.json)"
 [ "${third%.*}" -gt "${fourth%.*}" ] || fail "CPU 3 does more than CPU 2: $(cat /tmp/load.json)"
 # Real-time tasks count as non-idle time.
 status=$(scx_powerpack status --json | grep -o '"non_idle_pct":[0-9]*' | head -n 2 | cut -d: -f2)
