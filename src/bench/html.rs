@@ -53,7 +53,7 @@ fn pictures(results: &Results, load: &LoadInfo) -> Result<Vec<Picture>> {
             plot::non_idle(results, load)?,
         ),
         ("When: each CPU over the time of the first round", plot::heat(results, load)?),
-        ("How long who was woken waited; further left is better", plot::latency(results, load)?),
+        ("Wake-up latency; further left is better", plot::latency(results, load)?),
     ];
     let picture = |(caption, svg): (&str, Option<String>)| {
         Some(Picture { caption: caption.to_owned(), svg: svg? })

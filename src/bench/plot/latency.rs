@@ -39,6 +39,14 @@ fn nines(pct: f64) -> f64 {
     -(1.0 - pct.min(MOST_PCT) / 100.0).log10()
 }
 
+/// A time (us) below its line: of each power of ten once, twice and five times it, for the
+/// lines between these are too close to each other for a number each.
+fn time_label(&us: &f64) -> String {
+    let power = 10f64.powf(us.log10().floor());
+    let is = |times: f64| (us / power - times).abs() < 0.01;
+    if is(1.0) || is(2.0) || is(5.0) || is(10.0) { format!("{us}") } else { String::new() }
+}
+
 fn paint(area: &Area, curves: &[Curve], what: &str) -> Result<()> {
     let all = || curves.iter().flat_map(|(.., curve)| curve.iter().copied());
     let most = all().fold(LEAST_US * 10.0, f64::max);
@@ -56,6 +64,7 @@ fn paint(area: &Area, curves: &[Curve], what: &str) -> Result<()> {
         .axis_desc_style(SMALL)
         .x_desc(what)
         .y_desc("% that are shorter")
+        .x_label_formatter(&time_label)
         .y_labels(5)
         .y_label_formatter(&|at| format!("{}", 100.0 - 100.0 * 10f64.powf(-at)))
         .draw()
@@ -75,6 +84,16 @@ fn paint(area: &Area, curves: &[Curve], what: &str) -> Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn labels_do_not_run_into_each_other() {
+        let labels = |times: &[f64]| times.iter().map(time_label).collect::<Vec<_>>();
+        assert_eq!(
+            labels(&[0.2, 1.0, 10.0, 20.0, 50.0, 1000.0]),
+            ["0.2", "1", "10", "20", "50", "1000"]
+        );
+        assert_eq!(labels(&[30.0, 60.0, 70.0, 80.0, 90.0, 400.0]), [""; 6]);
+    }
 
     #[test]
     fn each_nine_takes_as_much_room() {
