@@ -264,7 +264,7 @@ fn a_queue_is_overdue_with_much_work_or_if_it_is_never_empty() {
 }
 
 #[test]
-fn a_cpu_is_wished_what_it_needs_and_not_less_than_is_worth_it() {
+fn the_performance_target_is_what_a_cpu_needs_and_no_less_than_pays() {
     assert_eq!(native_perf_target(0, 0, 0, 1000), 550);
     assert_eq!(native_perf_target(600, 100, 0, 1000), 750, "a quarter more");
     assert_eq!(native_perf_target(100, 700, 0, 1000), 875, "what the task needed before");
