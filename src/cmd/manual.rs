@@ -1,15 +1,20 @@
 //! The manual pages, the example of the configuration and the packaging are written by hand:
 //! these tests see that they name all there is.
 
+use std::ops::RangeInclusive;
+
 use clap::{Arg, Command, CommandFactory};
 
 use crate::cli::Cli;
 use crate::scheduler::counters::EVENTS;
 use crate::settings::config::{Config, parse_toml};
+use crate::settings::policy::{BUDGET_MS_RANGE, FILL_PCT_RANGE, Mode, Policy};
 
 const PROGRAM: &str = include_str!("../../packaging/scx_powerpack.8");
 const CONFIG: &str = include_str!("../../packaging/scx_powerpack-config.5");
 const EXAMPLE: &str = include_str!("../../packaging/config.toml");
+const HOW_IT_DECIDES: &str = include_str!("../../docs/how-it-decides.md");
+const CONFIGMAP: &str = include_str!("../../packaging/kubernetes/configmap.yaml");
 const MESON: &str = include_str!("../../meson.build");
 const CHANGELOG: &str = include_str!("../../packaging/debian/changelog");
 
@@ -81,6 +86,35 @@ fn the_manual_and_the_example_have_each_key_of_the_configuration() {
     for key in &all {
         assert!(names(&page, key), "{key} is not in scx_powerpack-config.5");
         assert!(names(EXAMPLE, key), "{key} is not in config.toml");
+    }
+}
+
+/// Their text and where it stands: what is said of a knob with this default and range.
+fn knob_texts(
+    key: &str,
+    default: u128,
+    range: &RangeInclusive<u32>,
+) -> [(String, &'static str); 6] {
+    let (flag, range) = (key.replace('_', "-"), format!("{}..{}", range.start(), range.end()));
+    [
+        (format!("{range}, {default} if not said"), PROGRAM),
+        (format!("{range}. Default:\n.BR {default} .\n"), CONFIG),
+        (format!("({range}"), EXAMPLE),
+        (format!("#: {key} = {default}\n"), EXAMPLE),
+        (format!("`--{flag}`, {default})"), HOW_IT_DECIDES),
+        (format!("{key} = {default}\n"), CONFIGMAP),
+    ]
+}
+
+#[test]
+fn all_say_the_same_default_and_range_of_a_knob() {
+    let policy = Policy::of(Mode::Packing);
+    let budget_ms = policy.latency_budget.as_millis();
+    let fill = knob_texts("fill_pct", policy.fill_pct.into(), &FILL_PCT_RANGE);
+    let budget = knob_texts("latency_budget_ms", budget_ms, &BUDGET_MS_RANGE);
+    for (text, page) in fill.iter().chain(&budget) {
+        let title = page.lines().next().unwrap_or_default();
+        assert!(page.contains(text), "'{text}' is not in the page that begins with '{title}'");
     }
 }
 

@@ -24,9 +24,9 @@ const SHRINK_HOLD: Duration = Duration::from_millis(64);
 /// fits a CPU (fits_capacity() in kernel/sched/fair.c), in percent.
 const FILL_PCT: u32 = 80;
 /// Fuller than full makes no sense; less than a tenth wakes ten times what is needed.
-const FILL_PCT_RANGE: RangeInclusive<u32> = 10..=100;
+pub const FILL_PCT_RANGE: RangeInclusive<u32> = 10..=100;
 /// Below a millisecond ticks are too coarse to keep it; a tenth of a second is noticed.
-const BUDGET_MS_RANGE: RangeInclusive<u32> = 1..=100;
+pub const BUDGET_MS_RANGE: RangeInclusive<u32> = 1..=100;
 /// A fifth of the fastest CPU, as in "packing small tasks" (2013).
 const SMALL_UTIL: u32 = 205;
 
