@@ -32,7 +32,7 @@ pub fn describe() -> Result<()> {
 }
 
 /// `--monitor` and `--stats`: print what happened in each interval, until the
-/// process ends.
+/// process ends; what did not happen is left out, so that a line fits a terminal.
 pub fn monitor(interval: Option<Duration>) -> Result<()> {
     let Some(interval) = interval else { return Ok(()) };
     scx_utils::monitor_stats::<Counters>(&[], interval, || false, |counters| print(&counters))
@@ -44,8 +44,8 @@ fn print(counters: &Counters) -> Result<()> {
         counters.active_cpus,
         counters.demand as f64 / intf::pp_limits_PP_CAPACITY_MAX as f64 * 100.0
     );
-    for (event, nr) in EVENTS.iter().zip(counters.events()) {
-        print!("  {} {nr:<4}", event.name);
+    for (event, nr) in EVENTS.iter().zip(counters.events()).filter(|&(_, nr)| nr > 0) {
+        print!("  {} {nr}", event.name);
     }
     println!();
     Ok(())
