@@ -4,15 +4,15 @@
 # vm: --virtual-time
 . "$(dirname "$0")/lib.bash"
 
-# The placements of load $2.., confined to CPUs $CPUS if that is set, have a reason that
-# matches $1.
+# Of 40 placements of load $2.., or $MOST, confined to CPUs $CPUS if that is set, one has a
+# reason that matches $1.
 is_reported() {
 	local pattern=$1 load
 	shift
 	taskset -c "${CPUS:-0-3}" powerpack-load "$@" >/dev/null &
 	load=$!
 	sleep 1
-	scx_powerpack why $load --most 40 >/tmp/why
+	scx_powerpack why $load --most "${MOST:-40}" >/tmp/why
 	grep -qE "$pattern" /tmp/why || fail "no '$pattern' of $*: $(head -n 30 /tmp/why)"
 	kill $load 2>/dev/null || true
 	wait $load || true
@@ -26,7 +26,8 @@ is_reported 'idle active CPU, where it ran before; ran after' periodic --seconds
 is_reported 'waits for the active CPUs: .* expected, 5.00 ms allowed' periodic --seconds 3 '1/10*6'
 is_reported 'spilled: ' periodic --seconds 3 '6/300*5'
 is_reported 'pinned: no other CPU' hogs --seconds 3 --count 2 --pin 2
-is_reported 'with its waker, which is about to sleep' pipe --rounds 200000
+# More than the few ms for which `why` itself waits beside them: they queue behind it then.
+MOST=1000 is_reported 'with its waker, which is about to sleep' pipe --rounds 200000
 CPUS=2,3 is_reported 'idle, of the CPUs that it is confined to' periodic --seconds 3 1/20
 CPUS=2,3 is_reported 'all CPUs that it is confined to are busy' hogs --seconds 3 --count 4
 
