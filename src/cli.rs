@@ -171,7 +171,9 @@ pub struct BenchArgs {
 pub enum BenchCommand {
     /// Compare two results.json: what is worse in the second ends with exit status 3
     Compare {
+        /// The results.json to compare with
         before: PathBuf,
+        /// The later one
         after: PathBuf,
         /// What is worse by less than this is none (%)
         #[arg(long, value_name = "PCT", default_value_t = 5.0)]
@@ -179,6 +181,7 @@ pub enum BenchCommand {
     },
     /// Make report.html again from a results.json, beside it
     Report {
+        /// Which results.json
         results: PathBuf,
         /// Print it as a page of Markdown instead
         #[arg(long)]
@@ -234,7 +237,10 @@ pub struct SimArgs {
 #[derive(Debug, Subcommand)]
 pub enum SimCommand {
     /// Make a published table again; without a name, list them
-    Table { name: Option<String> },
+    Table {
+        /// Of a table, as `ebizzy`
+        name: Option<String>,
+    },
 }
 
 #[cfg(test)]

@@ -1,5 +1,6 @@
-//! The manual pages, the example of the configuration and the packaging are written by hand:
-//! these tests see that they name all there is.
+//! The options in the manual are made from the definition of the command line. The rest of the
+//! manual pages, the example of the configuration and the packaging are written by hand: these
+//! tests see that they name all there is.
 
 use std::ops::RangeInclusive;
 
@@ -23,7 +24,10 @@ fn text(page: &str) -> String {
     let fonts = [".BI ", ".BR ", ".IR ", ".RB ", ".RI ", ".B ", ".I "];
     page.lines()
         .map(|line| fonts.iter().find_map(|font| line.strip_prefix(font)).unwrap_or(line))
-        .map(|line| line.replace("\\fB", "").replace("\\fR", "").replace('\\', "") + "\n")
+        .map(|line| {
+            line.replace("\\fB", "").replace("\\fI", "").replace("\\fR", "").replace('\\', "")
+                + "\n"
+        })
         .collect()
 }
 
@@ -89,6 +93,50 @@ fn the_manual_and_the_example_have_each_key_of_the_configuration() {
     }
 }
 
+/// Set to have the section written anew, not compared.
+const UPDATE: &str = "UPDATE_MANUAL";
+const BEGIN: &str = ".\\\" Made from src/cli.rs: UPDATE_MANUAL=1 cargo test the_options_of\n";
+const END: &str = ".\\\" End of what is made from src/cli.rs.\n";
+
+/// The options of `command`, in the language of manual pages.
+fn list(command: Command) -> String {
+    let mut section = Vec::new();
+    clap_mangen::Man::new(command).render_options_section(&mut section).unwrap();
+    let section = String::from_utf8(section).unwrap();
+    // Before the heading is a preamble for a whole page, which defines Aq.
+    let (_, list) = section.split_once(".SH OPTIONS\n").unwrap_or_default();
+    // Two breaks around an empty line are a warning of mandoc's.
+    list.replace("\\*(Aq", "\\(aq").replace(".br\n\n.br\n", ".sp\n")
+}
+
+/// Those of the subcommands of `command`, each under a heading.
+fn lists_below(path: &str, command: &Command) -> String {
+    let subs = command.get_subcommands().filter(|sub| !sub.is_hide_set());
+    let below = subs.map(|sub| {
+        let (path, own) =
+            (format!("{path} {}", sub.get_name()), sub.clone().disable_help_flag(true));
+        let has_any = sub.get_arguments().any(|argument| !argument.is_hide_set());
+        let about = sub.get_about().map(|about| format!("{about}.\n")).unwrap_or_default();
+        let own = if has_any { format!(".SS {path}\n{about}{}", list(own)) } else { String::new() };
+        own + &lists_below(&path, sub)
+    });
+    below.collect()
+}
+
+#[test]
+fn the_options_of_the_manual_are_those_of_the_command_line() {
+    let (before, rest) = PROGRAM.split_once(BEGIN).expect("where it begins");
+    let (found, after) = rest.split_once(END).expect("where it ends");
+    let command = Cli::command();
+    let made = list(command.clone()) + &lists_below("scx_powerpack", &command);
+    if std::env::var_os(UPDATE).is_some() {
+        let file = concat!(env!("CARGO_MANIFEST_DIR"), "/packaging/scx_powerpack.8");
+        std::fs::write(file, format!("{before}{BEGIN}{made}{END}{after}")).unwrap();
+    } else {
+        assert_eq!(found, made, "run UPDATE_MANUAL=1 cargo test the_options_of");
+    }
+}
+
 /// Their text and where it stands: what is said of a knob with this default and range.
 fn knob_texts(
     key: &str,
@@ -97,7 +145,7 @@ fn knob_texts(
 ) -> [(String, &'static str); 6] {
     let (flag, range) = (key.replace('_', "-"), format!("{}..{}", range.start(), range.end()));
     [
-        (format!("{range}, {default} if not said"), PROGRAM),
+        (format!("({range}) [default: {default}]"), PROGRAM),
         (format!("{range}. Default:\n.BR {default} .\n"), CONFIG),
         (format!("({range}"), EXAMPLE),
         (format!("#: {key} = {default}\n"), EXAMPLE),

@@ -191,12 +191,14 @@ pub struct PolicyArgs {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pack: Option<Pack>,
 
-    /// How full the active CPUs may be before another one is used, in percent [default: 80]
+    /// How full the active CPUs may be before another one is used, in percent (10..100)
+    /// [default: 80]
     #[arg(long, value_name = "PCT")]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fill_pct: Option<u32>,
 
-    /// How long a task may wait for an active CPU before it gets another one [default: 5]
+    /// How long a task may wait for an active CPU before it gets another one, in milliseconds
+    /// (1..100) [default: 5]
     #[arg(long, value_name = "MS")]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub latency_budget_ms: Option<u32>,
