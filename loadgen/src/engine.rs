@@ -2,15 +2,13 @@
 
 use anyhow::{Result, ensure};
 
-use powerpack_sim::Phases;
+use powerpack_workload::{Phases, Rhythm, START_NS};
 
 use crate::clock::{self, NS_PER_S};
 use crate::record::{KindRecord, Record, Report, report};
 use crate::schedstat::Meter;
 use crate::team::spawn;
 
-/// Time for the threads to get going before the clock starts.
-const START_DELAY_NS: u64 = 50_000_000;
 /// The measurement begins this much before the load, so as not to be part of it.
 const METER_LEAD_NS: u64 = 1_000_000;
 
@@ -89,31 +87,6 @@ impl Work {
     }
 }
 
-/// When a periodic task works.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Rhythm {
-    pub period_ns: u64,
-    /// Duration of the working phase, before one of rest (ns); 0: it always works.
-    pub on_ns: u64,
-    pub off_ns: u64,
-    /// Who is late begins again at once; else what it missed is skipped, as a player
-    /// drops frames.
-    pub catch_up: bool,
-}
-
-impl Rhythm {
-    /// When it begins next: the last time was planned for `planned_ns`, and is over.
-    pub fn next(&self, planned_ns: u64, now_ns: u64, start_ns: u64) -> u64 {
-        let response_ns = now_ns - planned_ns;
-        let late = self.catch_up && response_ns > self.period_ns;
-        let skipped_ns = planned_ns + self.period_ns * (response_ns / self.period_ns + 1);
-        let next_ns = if late { now_ns } else { skipped_ns };
-        let cycle_ns = self.on_ns + self.off_ns;
-        let into_ns = if self.on_ns > 0 { (next_ns - start_ns) % cycle_ns } else { 0 };
-        if into_ns < self.on_ns.max(1) { next_ns } else { next_ns - into_ns + cycle_ns }
-    }
-}
-
 /// How a load is run.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Course {
@@ -172,7 +145,7 @@ pub fn run_reporting(kinds: &[Kind], course: Course, on_phase: impl Fn(Phase)) -
     clock::lock_memory();
     let unknown = course.additions_per_s == 0 && kinds.iter().any(|kind| kind.fixed_work);
     let additions_per_s = if unknown { clock::additions_per_s() } else { course.additions_per_s };
-    let start = clock::now_ns() + START_DELAY_NS;
+    let start = clock::now_ns() + START_NS;
     let after = |seconds: f64| start + (seconds * NS_PER_S) as u64;
     let times = Times { start, settled: after(course.settle), end: after(course.seconds) };
     let load = Load { times, phases: course.phases, additions_per_s };

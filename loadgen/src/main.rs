@@ -9,7 +9,7 @@ use std::process::ExitCode;
 
 use anyhow::{Error, Result};
 use clap::{Parser, Subcommand};
-use powerpack_sim::{Phases, Workload};
+use powerpack_workload::{Phases, Workload};
 use serde::Serialize;
 
 use powerpack_load::engine::{self, Course};

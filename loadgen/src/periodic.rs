@@ -2,8 +2,10 @@
 
 use std::str::FromStr;
 
+use powerpack_workload::Rhythm;
+
 use crate::clock::NS_PER_MS;
-use crate::engine::{Kind, Rhythm, Work};
+use crate::engine::{Kind, Work};
 
 /// `RUN/PERIOD[*COUNT]`.
 #[derive(Clone, Debug, PartialEq)]
@@ -38,7 +40,7 @@ impl FromStr for TaskSpec {
 impl TaskSpec {
     /// The threads that it asks for.
     pub fn kind(&self) -> Kind {
-        let rhythm = Rhythm { period_ns: self.period_ns, ..Rhythm::default() };
+        let rhythm = Rhythm::every(self.period_ns);
         Kind {
             name: self.text.clone(),
             count: self.count,

@@ -6,7 +6,9 @@ use std::sync::mpsc::{Receiver, channel};
 
 use anyhow::{Context, Result};
 
-use crate::engine::{Kind, Load, Rhythm, Work};
+use powerpack_workload::Rhythm;
+
+use crate::engine::{Kind, Load, Work};
 use crate::worker::{Mailbox, Thread, Worker};
 
 /// Random phases are those of the simulator's first seed.

@@ -8,8 +8,10 @@ use std::thread::{self, JoinHandle};
 
 use anyhow::Result;
 
+use powerpack_workload::Rhythm;
+
 use crate::clock::{self, NS_PER_S};
-use crate::engine::{Kind, Load, Rhythm, Times};
+use crate::engine::{Kind, Load, Times};
 use crate::record::Record;
 
 /// Those who compute without a pause do it in pieces.

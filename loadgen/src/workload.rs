@@ -1,14 +1,9 @@
-//! The simulator's workloads, for real.
+//! Workloads, for real.
 
 use anyhow::{Result, ensure};
-use powerpack_sim::{TaskKind, Workload, parse_cpu_list};
+use powerpack_workload::{Rhythm, TaskKind, Workload, ns, parse_cpu_list};
 
-use crate::clock::NS_PER_MS;
-use crate::engine::{Kind, Rhythm, Work};
-
-fn ns(ms: f64) -> u64 {
-    (ms * NS_PER_MS) as u64
-}
+use crate::engine::{Kind, Work};
 
 /// The threads of a workload. Fails if it asks for what only the simulator has. Whose
 /// tasks a device wakes there are woken by their timers.
@@ -34,14 +29,11 @@ fn kind(task: &TaskKind) -> Result<Kind> {
 }
 
 fn work(task: &TaskKind) -> Work {
-    let every = |period_ms: f64| Rhythm { period_ns: ns(period_ms), ..Rhythm::default() };
+    let every = |period_ms: f64| Rhythm::every(ns(period_ms));
     if let Some(spec) = task.periodic {
-        let rhythm = Rhythm { catch_up: spec.catch_up, ..every(spec.period_ms) };
-        Work::Periodic { run_ns: ns(spec.run_ms), rhythm }
+        Work::Periodic { run_ns: ns(spec.run_ms), rhythm: spec.rhythm() }
     } else if let Some(spec) = task.bursts {
-        let (on_ns, off_ns) = (ns(spec.on_ms), ns(spec.off_ms));
-        let rhythm = Rhythm { on_ns, off_ns, ..every(spec.period_ms) };
-        Work::Periodic { run_ns: ns(spec.run_ms), rhythm }
+        Work::Periodic { run_ns: ns(spec.run_ms), rhythm: spec.rhythm() }
     } else if let Some(spec) = &task.pipeline {
         let runs_ns = spec.run_ms.iter().map(|&run_ms| ns(run_ms)).collect();
         Work::Pipeline { runs_ns, rhythm: every(spec.period_ms) }
@@ -157,7 +149,7 @@ mod tests {
 
     #[test]
     fn shipped_workloads_can_be_run_and_what_cannot_is_reported() {
-        for (name, text) in powerpack_sim::WORKLOADS {
+        for (name, text) in powerpack_workload::SHIPPED {
             let kinds = kinds(&Workload::parse(text).unwrap());
             assert!(kinds.is_ok_and(|kinds| !kinds.is_empty()), "{name}");
         }

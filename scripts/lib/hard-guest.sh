@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# In the VM: loads that no file of sim/workloads/ describes, under each of the schedulers
+# In the VM: loads that no file of workload/files/ describes, under each of the schedulers
 # $3.., with the C files of $2 to compile; lines of JSON go to $1.
 set -euo pipefail
 out=$1 sources=$2

@@ -24,9 +24,7 @@ pub use power::{Energy, Governor};
 pub use run::{Outcome, Setup, TaskOutcome, run};
 pub use task::{Context, Program, State, Step, Task, TaskSpec};
 pub use trace::Trace;
-pub use workload::{
-    Phases, Record, SHIPPED as WORKLOADS, START_NS, TaskKind, Workload, parse_cpu_list,
-};
+pub use workload::Record;
 
 /// What `scripts/measure-reality` measured on the real kernel, for the program's table: here,
 /// as a package on crates.io holds no file of another one.

@@ -1,12 +1,13 @@
 //! One simulation from beginning to end, and what came out.
 
 use anyhow::Result;
+use powerpack_workload::{START_NS, Workload};
 
 use crate::kernel::{Kernel, System};
 use crate::machine::Machine;
 use crate::power::Energy;
 use crate::trace::Trace;
-use crate::workload::{Record, START_NS, Workload};
+use crate::workload::{Record, spawn};
 
 /// What to simulate.
 #[derive(Clone, Copy, Debug)]
@@ -87,7 +88,7 @@ pub fn run(setup: &Setup, system: &System) -> Result<(Outcome, Option<Trace>)> {
     if setup.trace {
         kernel.record();
     }
-    let records = setup.workload.spawn(&mut kernel, setup.seed, setup.pins)?;
+    let records = spawn(setup.workload, &mut kernel, setup.seed, setup.pins)?;
     kernel.run_until(START_NS);
     let before = counts(&mut kernel);
     let length_ns = setup.seconds * 1e9;

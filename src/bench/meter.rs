@@ -7,7 +7,7 @@ use std::time::Duration;
 use anyhow::{Context, Result};
 use powerpack_load::clock;
 use powerpack_load::schedstat::Reading;
-use powerpack_sim::parse_cpu_list;
+use powerpack_workload::parse_cpu_list;
 
 use super::metric::Metric;
 use super::programs::Figures;
@@ -107,7 +107,7 @@ impl<'a> Meter<'a> {
         let before = clock::thread_cpu_ns();
         self.read();
         let cost_ns = clock::thread_cpu_ns() - before;
-        // Who runs little is looked at seldom.
+        // A task that runs little is looked at seldom.
         let pct: f64 = self.non_idle_pct().iter().sum();
         let interval_ns = cost_ns as f64 / COST_SHARE / (pct / 100.0).max(0.001);
         self.next_read_ns = clock::now_ns() + (interval_ns as u64).max(INTERVAL_MIN_NS);

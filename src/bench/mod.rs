@@ -26,7 +26,7 @@ use std::process::ExitCode;
 
 use anyhow::{Context, Result};
 use powerpack_load::engine::{self, Course, Phase};
-use powerpack_sim::Workload;
+use powerpack_workload::Workload;
 
 use crate::cli::{BenchArgs, BenchCommand};
 use results::Results;

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 
 use anyhow::{Context, Result, bail, ensure};
-use powerpack_sim::Workload;
+use powerpack_workload::Workload;
 use serde::Deserialize;
 
 use super::metric::Metric;

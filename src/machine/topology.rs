@@ -7,7 +7,7 @@ use std::fs;
 use std::panic::catch_unwind;
 
 use anyhow::{Context, Result, anyhow, bail};
-use powerpack_sim::parse_cpu_list;
+use powerpack_workload::parse_cpu_list;
 use scx_utils::Topology;
 use scx_utils::compat::ROOT_PREFIX;
 

@@ -1,7 +1,8 @@
 //! Nobody waits for longer than the latency budget, whenever programs begin, and what people
 //! look at comes in time.
 
-use powerpack_sim::{Machine, Outcome, Setup, Workload};
+use powerpack_sim::{Machine, Outcome, Setup};
+use powerpack_workload::Workload;
 use proptest::prelude::*;
 
 use super::Named;

@@ -13,7 +13,8 @@ use std::fs::File;
 use std::io::BufWriter;
 
 use anyhow::{Context, Result, ensure};
-use powerpack_sim::{Machine, Setup, Workload};
+use powerpack_sim::{Machine, Setup};
+use powerpack_workload::Workload;
 
 use crate::cli::{SimArgs, SimCommand};
 pub use system::Named;

@@ -1,7 +1,8 @@
 //! What `scx_powerpack sim` prints.
 
 use anyhow::Result;
-use powerpack_sim::{Machine, Outcome, TaskOutcome, Workload};
+use powerpack_sim::{Machine, Outcome, TaskOutcome};
+use powerpack_workload::Workload;
 
 use super::system::{Named, rank};
 

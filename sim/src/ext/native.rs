@@ -53,7 +53,7 @@ impl Native {
     /// Waits until no other simulation runs in this process.
     pub fn load(topology: &TopologyBytes, policy: &PolicyBytes) -> Self {
         let in_use = IN_USE.lock().unwrap_or_else(PoisonError::into_inner);
-        begin_anew();
+        reset();
         // SAFETY: both are copied by the call; nobody else looks.
         unsafe { sim_setup(topology, policy) };
         Native { _in_use: in_use }
@@ -103,7 +103,7 @@ impl Native {
 }
 
 /// The writable variables as the program was loaded.
-fn begin_anew() {
+fn reset() {
     static PRISTINE: OnceLock<(Vec<u8>, Vec<u8>)> = OnceLock::new();
     // SAFETY: the bounds of the sections, and nobody but who holds IN_USE uses them.
     unsafe {

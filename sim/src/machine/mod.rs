@@ -3,9 +3,9 @@
 mod shipped;
 
 use std::collections::BTreeMap;
-use std::fs;
 
 use anyhow::{Context, Result, bail, ensure};
+use powerpack_workload::find_text;
 use serde::Deserialize;
 
 use crate::cpu::Costs;
@@ -211,7 +211,8 @@ pub struct MachineCpu {
 impl Machine {
     /// A shipped one by its name, else a file by its path.
     pub fn find(name: &str) -> Result<Self> {
-        find(name, &SHIPPED, "machine").and_then(|text| Self::parse(&text).context(name.to_owned()))
+        find_text(name, &SHIPPED, "machine")
+            .and_then(|text| Self::parse(&text).context(name.to_owned()))
     }
 
     /// Fails with a sentence about what is wrong in the file.
@@ -327,16 +328,4 @@ impl Core {
     pub fn share_pct(&self, running: usize) -> u64 {
         self.smt_speed_pct.get(running.max(1) - 1).copied().unwrap_or(100)
     }
-}
-
-/// The text of `name`: shipped, or a file.
-pub fn find(name: &str, shipped: &[(&str, &str)], what: &str) -> Result<String> {
-    if let Some((_, text)) = shipped.iter().find(|(known, _)| *known == name) {
-        return Ok((*text).to_owned());
-    }
-    if name.contains(['/', '.']) {
-        return fs::read_to_string(name).with_context(|| format!("cannot read {name}"));
-    }
-    let names: Vec<&str> = shipped.iter().map(|(name, _)| *name).collect();
-    bail!("there is no {what} '{name}': choose one of {}, or a file", names.join(", "))
 }

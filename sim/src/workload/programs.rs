@@ -4,6 +4,8 @@ use std::cell::RefCell;
 use std::collections::VecDeque;
 use std::rc::Rc;
 
+use powerpack_workload::Rhythm;
+
 use crate::task::{Context, Program, Step};
 
 /// What the tasks of one kind did since the clock started.
@@ -102,35 +104,18 @@ fn finish(context: &mut Context, planned_ns: u64, to: &Successor, record: &Share
     }
 }
 
-/// When a task works.
+/// When a task works, and for how long.
 #[derive(Clone, Copy, Debug)]
-pub struct Rhythm {
+pub struct Timing {
     pub run_ns: u64,
-    pub period_ns: u64,
     /// The first wake-up.
     pub start_ns: u64,
-    /// Duration of the working phase, before one of rest (ns); 0: it always works.
-    pub on_ns: u64,
-    pub off_ns: u64,
-    /// Who is late begins again at once; else what it missed is skipped.
-    pub catch_up: bool,
-}
-
-impl Rhythm {
-    /// `planned_ns`, or when it works again.
-    fn working(&self, planned_ns: u64) -> u64 {
-        let cycle = self.on_ns + self.off_ns;
-        if self.on_ns == 0 {
-            return planned_ns;
-        }
-        let into = (planned_ns - self.start_ns) % cycle;
-        if into < self.on_ns { planned_ns } else { planned_ns - into + cycle }
-    }
+    pub rhythm: Rhythm,
 }
 
 /// Wakes on an absolute clock.
 pub struct Periodic {
-    rhythm: Rhythm,
+    timing: Timing,
     planned_ns: u64,
     phase: Phase,
     jitter: Jitter,
@@ -139,10 +124,10 @@ pub struct Periodic {
 }
 
 impl Periodic {
-    pub fn new(rhythm: Rhythm, jitter: Jitter, record: SharedRecord, to: Successor) -> Self {
-        record.borrow_mut().run_ns = rhythm.run_ns;
-        let (planned_ns, phase) = (rhythm.start_ns, Phase::New);
-        Periodic { rhythm, planned_ns, phase, jitter, record, to }
+    pub fn new(timing: Timing, jitter: Jitter, record: SharedRecord, to: Successor) -> Self {
+        record.borrow_mut().run_ns = timing.run_ns;
+        let (planned_ns, phase) = (timing.start_ns, Phase::New);
+        Periodic { timing, planned_ns, phase, jitter, record, to }
     }
 }
 
@@ -155,18 +140,16 @@ impl Program for Periodic {
         if self.phase == Phase::Ran {
             self.phase = Phase::Slept;
             finish(context, self.planned_ns, &self.to, &self.record);
-            let (response, period_ns) = (context.now_ns - self.planned_ns, self.rhythm.period_ns);
-            self.record.borrow_mut().overruns += u64::from(response > period_ns);
-            let late = self.rhythm.catch_up && response > period_ns;
-            let skipped_ns = self.planned_ns + period_ns * (response / period_ns + 1);
-            let next_ns = if late { context.now_ns } else { skipped_ns };
-            self.planned_ns = self.rhythm.working(next_ns);
+            let Timing { rhythm, start_ns, .. } = self.timing;
+            let is_late = context.now_ns - self.planned_ns > rhythm.period_ns;
+            self.record.borrow_mut().overruns += u64::from(is_late);
+            self.planned_ns = rhythm.next(self.planned_ns, context.now_ns, start_ns);
         }
         if context.now_ns < self.planned_ns {
             return Step::SleepUntil(self.planned_ns);
         }
         self.phase = Phase::Ran;
-        Step::Run(self.jitter.of(self.rhythm.run_ns))
+        Step::Run(self.jitter.of(self.timing.run_ns))
     }
 }
 
@@ -267,7 +250,7 @@ impl Program for Member {
 /// Splits work among others, does its own part, and waits for all; then again at
 /// the next period, or at once if that has passed.
 pub struct Leader {
-    rhythm: Rhythm,
+    timing: Timing,
     workers: Vec<usize>,
     planned_ns: u64,
     phase: Phase,
@@ -277,9 +260,9 @@ pub struct Leader {
 }
 
 impl Leader {
-    pub fn new(rhythm: Rhythm, workers: Vec<usize>, jitter: Jitter, record: SharedRecord) -> Self {
-        let planned_ns = rhythm.start_ns;
-        Leader { rhythm, workers, planned_ns, phase: Phase::New, awaited: 0, jitter, record }
+    pub fn new(timing: Timing, workers: Vec<usize>, jitter: Jitter, record: SharedRecord) -> Self {
+        let planned_ns = timing.start_ns;
+        Leader { timing, workers, planned_ns, phase: Phase::New, awaited: 0, jitter, record }
     }
 }
 
@@ -291,7 +274,7 @@ impl Program for Leader {
                 return Step::Block;
             }
             self.record.borrow_mut().add(context.now_ns - self.planned_ns);
-            self.planned_ns = context.now_ns.max(self.planned_ns + self.rhythm.period_ns);
+            self.planned_ns = context.now_ns.max(self.planned_ns + self.timing.rhythm.period_ns);
         }
         self.phase = Phase::Slept;
         if context.now_ns < self.planned_ns {
@@ -302,7 +285,7 @@ impl Program for Leader {
         for &worker in &self.workers {
             context.wake(worker, false);
         }
-        Step::Run(self.jitter.of(self.rhythm.run_ns))
+        Step::Run(self.jitter.of(self.timing.run_ns))
     }
 }
 

@@ -4,10 +4,14 @@ use std::rc::Rc;
 
 use anyhow::{Result, ensure};
 
-use super::programs::{
-    Client, Forks, Handoff, Hog, Jitter, Leader, Member, Periodic, Rhythm, Stage, Worker,
+use powerpack_workload::{
+    Exchange, ForkJoin, Phases, Pipeline, Rhythm, START_NS, TaskKind, Workload, ns, parse_cpu_list,
 };
-use super::{Exchange, ForkJoin, Phases, Pipeline, START_NS, SharedRecord, TaskKind, Workload};
+
+use super::programs::{
+    Client, Forks, Handoff, Hog, Jitter, Leader, Member, Periodic, SharedRecord, Stage, Timing,
+    Worker,
+};
 use crate::ext::CpuMask;
 use crate::kernel::Kernel;
 use crate::task::{Program, TaskSpec};
@@ -16,7 +20,6 @@ use crate::task::{Program, TaskSpec};
 const FORK_NS: u64 = 235_000;
 /// All are started after this, however many.
 const FORKS_NS: u64 = 40_000_000;
-const NS_PER_MS: f64 = 1e6;
 
 /// sched_prio_to_weight (kernel/sched/core.c), nice -20 to 19, of 1024.
 const NICE_WEIGHT: [u32; 40] = [
@@ -24,10 +27,6 @@ const NICE_WEIGHT: [u32; 40] = [
     3906, 3121, 2501, 1991, 1586, 1277, 1024, 820, 655, 526, 423, 335, 272, 215, 172, 137, 110, 87,
     70, 56, 45, 36, 29, 23, 18, 15,
 ];
-
-fn ns(ms: f64) -> u64 {
-    (ms * NS_PER_MS) as u64
-}
 
 /// As `scx.weight`: sched_weight_to_cgroup(), of 100 and at least 1.
 fn weight_of(nice: i32) -> u32 {
@@ -46,77 +45,43 @@ struct Parent<'a> {
     seed: u64,
 }
 
-impl Workload {
-    /// How many tasks it makes.
-    pub fn nr_tasks(&self) -> usize {
-        self.task.iter().map(TaskKind::tasks).sum()
-    }
-
-    /// The kind of each task, in the order in which they are made.
-    pub fn kind_of_tasks(&self) -> Vec<usize> {
-        let kinds = self.task.iter().enumerate();
-        kinds.flat_map(|(nr, kind)| vec![nr; kind.tasks()]).collect()
-    }
-
-    /// Makes the tasks, pinned to `pins` if there are any; their records, by kind.
-    /// Fails if a task may run nowhere.
-    pub fn spawn(
-        &self,
-        kernel: &mut Kernel,
-        seed: u64,
-        pins: &[usize],
-    ) -> Result<Vec<SharedRecord>> {
-        let everywhere = CpuMask::of(0..kernel.cpus.len());
-        let nr = self.nr_tasks() as u64;
-        let fork_ns = FORK_NS.min(FORKS_NS / nr.max(1));
-        let forks = Box::new(Forks { left_ns: nr * fork_ns });
-        kernel.spawn(TaskSpec { name: "parent".into(), ..TaskSpec::new(forks, everywhere) }, 0);
-        let (mut records, mut time_ns) = (Vec::new(), 0);
-        for kind in &self.task {
-            let allowed = kind.allowed(kernel)?;
-            let record = SharedRecord::default();
-            let mut parent = Parent { kernel, kind, allowed, pins, time_ns, fork_ns, seed };
-            for nth in 0..kind.count {
-                parent.make(nth, self.phases, &record);
-            }
-            time_ns = parent.time_ns;
-            records.push(record);
+/// Makes the tasks of `workload`, pinned to `pins` if there are any; their records, by kind.
+/// Fails if a task may run nowhere.
+pub fn spawn(
+    workload: &Workload,
+    kernel: &mut Kernel,
+    seed: u64,
+    pins: &[usize],
+) -> Result<Vec<SharedRecord>> {
+    let everywhere = CpuMask::of(0..kernel.cpus.len());
+    let nr = workload.nr_tasks() as u64;
+    let fork_ns = FORK_NS.min(FORKS_NS / nr.max(1));
+    let forks = Box::new(Forks { left_ns: nr * fork_ns });
+    kernel.spawn(TaskSpec { name: "parent".into(), ..TaskSpec::new(forks, everywhere) }, 0);
+    let (mut records, mut time_ns) = (Vec::new(), 0);
+    for kind in &workload.task {
+        let allowed = allowed(kind, kernel)?;
+        let record = SharedRecord::default();
+        let mut parent = Parent { kernel, kind, allowed, pins, time_ns, fork_ns, seed };
+        for nth in 0..kind.count {
+            parent.make(nth, workload.phases, &record);
         }
-        Ok(records)
+        time_ns = parent.time_ns;
+        records.push(record);
     }
+    Ok(records)
 }
 
-impl TaskKind {
-    /// How many tasks they are in all.
-    fn tasks(&self) -> usize {
-        let stages = self.pipeline.as_ref().map_or(1, |spec| spec.run_ms.len());
-        let team = self.fork_join.map_or(1, |spec| spec.workers + 1);
-        let exchange = self.exchange.map_or(1, |spec| spec.tasks);
-        self.count * stages * team * exchange
-    }
-
-    fn allowed(&self, kernel: &Kernel) -> Result<CpuMask> {
-        let nr = kernel.cpus.len();
-        let Some(list) = &self.cpus else { return Ok(CpuMask::of(0..nr)) };
-        let cpus = parse_cpu_list(list)?;
-        ensure!(
-            !cpus.is_empty() && cpus.iter().all(|&cpu| cpu < nr),
-            "cpus = \"{list}\": this machine has CPUs 0-{}",
-            nr - 1
-        );
-        Ok(CpuMask::of(cpus))
-    }
-}
-
-/// Parses the kernel's list format: `0-3,8,10-11`.
-pub fn parse_cpu_list(text: &str) -> Result<Vec<usize>> {
-    let mut cpus = Vec::new();
-    for part in text.split(',').filter(|part| !part.is_empty()) {
-        let (first, last) = part.split_once('-').unwrap_or((part, part));
-        cpus.extend(first.parse::<usize>()?..=last.parse::<usize>()?);
-    }
-    ensure!(!cpus.is_empty(), "no CPU in '{text}'");
-    Ok(cpus)
+fn allowed(kind: &TaskKind, kernel: &Kernel) -> Result<CpuMask> {
+    let nr = kernel.cpus.len();
+    let Some(list) = &kind.cpus else { return Ok(CpuMask::of(0..nr)) };
+    let cpus = parse_cpu_list(list)?;
+    ensure!(
+        !cpus.is_empty() && cpus.iter().all(|&cpu| cpu < nr),
+        "cpus = \"{list}\": this machine has CPUs 0-{}",
+        nr - 1
+    );
+    Ok(CpuMask::of(cpus))
 }
 
 impl Parent<'_> {
@@ -156,27 +121,24 @@ impl Parent<'_> {
             let (nth, count) = (nth as u64, kind.count as u64);
             START_NS + phases.offset_ns(period_ns, nth, count, &kind.label(), seed)
         };
-        let steady = |run_ms: f64, period_ms: f64| {
-            let (run_ns, period_ns) = (ns(run_ms), ns(period_ms));
-            let catch_up = kind.periodic.is_some_and(|spec| spec.catch_up);
-            Rhythm { run_ns, period_ns, start_ns: start(period_ns), on_ns: 0, off_ns: 0, catch_up }
+        let timing = |run_ms: f64, rhythm: Rhythm| Timing {
+            run_ns: ns(run_ms),
+            start_ns: start(rhythm.period_ns),
+            rhythm,
         };
+        let every = |period_ms: f64| Rhythm::every(ns(period_ms));
         let jitter = self.jitter();
         let record = record.clone();
         if let Some(spec) = kind.periodic {
-            let rhythm = steady(spec.run_ms, spec.period_ms);
-            self.spawn(Box::new(Periodic::new(rhythm, jitter, record, None)));
+            let timing = timing(spec.run_ms, spec.rhythm());
+            self.spawn(Box::new(Periodic::new(timing, jitter, record, None)));
         } else if let Some(spec) = kind.bursts {
-            let rhythm = Rhythm {
-                on_ns: ns(spec.on_ms),
-                off_ns: ns(spec.off_ms),
-                ..steady(spec.run_ms, spec.period_ms)
-            };
-            self.spawn(Box::new(Periodic::new(rhythm, jitter, record, None)));
+            let timing = timing(spec.run_ms, spec.rhythm());
+            self.spawn(Box::new(Periodic::new(timing, jitter, record, None)));
         } else if let Some(spec) = &kind.pipeline {
-            self.pipeline(spec, steady(spec.run_ms[0], spec.period_ms), &record);
+            self.pipeline(spec, timing(spec.run_ms[0], every(spec.period_ms)), &record);
         } else if let Some(spec) = kind.fork_join {
-            self.team(spec, steady(spec.leader_ms, spec.period_ms), record);
+            self.team(spec, timing(spec.leader_ms, every(spec.period_ms)), record);
         } else if let Some(spec) = kind.exchange {
             self.exchange(spec, &record);
         } else if let Some(spec) = kind.client {
@@ -186,7 +148,7 @@ impl Parent<'_> {
         }
     }
 
-    fn pipeline(&mut self, spec: &Pipeline, rhythm: Rhythm, record: &SharedRecord) {
+    fn pipeline(&mut self, spec: &Pipeline, timing: Timing, record: &SharedRecord) {
         let stages = spec.run_ms.len();
         let handoffs: Vec<Handoff> = (0..stages).map(|_| Handoff::default()).collect();
         for stage in 0..stages {
@@ -194,7 +156,7 @@ impl Parent<'_> {
                 handoffs.get(stage + 1).map(|handoff| (self.upcoming(1), Rc::clone(handoff)));
             let (jitter, record) = (self.jitter(), record.clone());
             let program: Box<dyn Program> = if stage == 0 {
-                Box::new(Periodic::new(rhythm, jitter, record, next))
+                Box::new(Periodic::new(timing, jitter, record, next))
             } else {
                 let (run_ns, from) = (ns(spec.run_ms[stage]), Rc::clone(&handoffs[stage]));
                 Box::new(Stage::new(run_ns, from, next, jitter, record))
@@ -217,7 +179,7 @@ impl Parent<'_> {
         }
     }
 
-    fn team(&mut self, spec: ForkJoin, rhythm: Rhythm, record: SharedRecord) {
+    fn team(&mut self, spec: ForkJoin, timing: Timing, record: SharedRecord) {
         let leader = self.upcoming(spec.workers);
         let workers = (0..spec.workers)
             .map(|_| {
@@ -226,6 +188,6 @@ impl Parent<'_> {
             })
             .collect();
         let jitter = self.jitter();
-        self.spawn(Box::new(Leader::new(rhythm, workers, jitter, record)));
+        self.spawn(Box::new(Leader::new(timing, workers, jitter, record)));
     }
 }

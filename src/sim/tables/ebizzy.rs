@@ -4,7 +4,8 @@
 //! scheduler without the patch.
 
 use anyhow::Result;
-use powerpack_sim::{Machine, Outcome, Workload};
+use powerpack_sim::{Machine, Outcome};
+use powerpack_workload::Workload;
 
 use super::{head, modes, notes, row, simulate};
 

@@ -3,7 +3,8 @@
 //! than packing does.
 
 use anyhow::{Context, Result};
-use powerpack_sim::{Machine, Outcome, Setup, System, Workload};
+use powerpack_sim::{Machine, Outcome, Setup, System};
+use powerpack_workload::Workload;
 
 use super::{SEED, head, modes, notes, row};
 use crate::sim::system::Named;
@@ -13,7 +14,7 @@ const LOADS: [&str; 4] = ["light", "tiny", "mixed", "audio"];
 const SECONDS: f64 = 5.0;
 /// What packing should need at most, of the oracle's.
 const NEAR: f64 = 1.05;
-/// Who chooses the frequencies of what is placed: as in our modes, or nobody.
+/// What chooses the frequencies of what is placed: as in our modes, or nothing.
 const STATIC: [&str; 2] = ["packing+schedutil", "packing+performance"];
 
 pub fn print() -> Result<()> {

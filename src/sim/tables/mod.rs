@@ -9,7 +9,8 @@ mod run_period;
 mod sched_mc;
 
 use anyhow::{Context, Result, bail};
-use powerpack_sim::{Machine, Outcome, Setup, Workload};
+use powerpack_sim::{Machine, Outcome, Setup};
+use powerpack_workload::Workload;
 
 use super::system::Named;
 use crate::settings::policy::Mode;
@@ -135,7 +136,7 @@ mod tests {
     fn every_machine_and_workload_that_comes_with_it_runs() {
         for (machine, _) in powerpack_sim::MACHINES {
             let machine = Machine::find(machine).unwrap();
-            for (name, _) in powerpack_sim::WORKLOADS {
+            for (name, _) in powerpack_workload::SHIPPED {
                 let workload = Workload::find(name).unwrap();
                 // Much work on a large machine, and nothing that others do not show.
                 if name == "crowd" || machine.name == "many" && name != "light" {

@@ -3,7 +3,8 @@
 //! took or what was scored.
 
 use anyhow::Result;
-use powerpack_sim::{Machine, Outcome, Workload};
+use powerpack_sim::{Machine, Outcome};
+use powerpack_workload::Workload;
 
 use super::{head, modes, notes, row, simulate};
 

@@ -2,7 +2,8 @@
 //! real kernel in virtual time (sim/reality.toml), and the same in the simulator.
 
 use anyhow::Result;
-use powerpack_sim::{Machine, REALITY as MEASURED, Workload};
+use powerpack_sim::{Machine, REALITY as MEASURED};
+use powerpack_workload::Workload;
 use serde::Deserialize;
 
 use super::{head, notes, row, simulate};

@@ -3,7 +3,8 @@
 //! OH = (t - t_perf) / (t_slow - t_perf), t the mean time to do the work.
 
 use anyhow::Result;
-use powerpack_sim::{Machine, Outcome, Workload};
+use powerpack_sim::{Machine, Outcome};
+use powerpack_workload::Workload;
 
 use super::{head, modes, notes, row, simulate};
 

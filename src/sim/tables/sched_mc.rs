@@ -3,7 +3,8 @@
 //! 2009), relative to level 0; and our modes at as many cores.
 
 use anyhow::Result;
-use powerpack_sim::{Machine, Outcome, Workload};
+use powerpack_sim::{Machine, Outcome};
+use powerpack_workload::Workload;
 
 use super::{head, modes, notes, row, simulate};
 
