@@ -49,7 +49,7 @@ pub fn page(results: &Results) -> Result<String> {
 fn pictures(results: &Results, load: &LoadInfo) -> Result<Vec<Picture>> {
     let all = [
         (
-            "Who worked: the parts are CPUs, fewer parts are fewer CPUs",
+            "Which CPUs worked: each part is one, fewer parts are fewer CPUs",
             plot::non_idle(results, load)?,
         ),
         ("When: each CPU over the time of the first round", plot::heat(results, load)?),

@@ -103,7 +103,7 @@ pub struct Run {
     /// The latencies at 1, 5, 10, 25, 50, 75, 90, 95, 99, 99.5, 99.9 and 100 % (us).
     pub wake_curve_us: Vec<f64>,
     pub response_curve_us: Vec<f64>,
-    /// Who was busy when; of the first round alone.
+    /// Which CPUs were busy when; of the first round alone.
     pub heat: Option<Heat>,
 }
 

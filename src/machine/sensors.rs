@@ -1,4 +1,4 @@
-//! What this machine can tell of a run beside who ran: energy, idle states, frequency. Each
+//! What this machine can tell of a run beside what ran: energy, idle states, frequency. Each
 //! is there or not, and said so.
 
 use std::collections::BTreeMap;
@@ -96,7 +96,7 @@ impl Sources {
     }
 
     /// Forgets the sums: begins now.
-    pub fn begin_anew(&mut self) {
+    pub fn reset(&mut self) {
         self.rapl.iter_mut().for_each(|package| package.used_uj = 0);
         self.battery_w.clear();
         self.frequencies_mhz.clear();
@@ -242,7 +242,7 @@ mod tests {
         write(&root, &[(counter, "3000000")]);
         sources.look();
         assert_eq!(sources.power_w(2.0), Some(2.0));
-        sources.begin_anew();
+        sources.reset();
         assert_eq!(sources.power_w(2.0), Some(0.0));
         fs::remove_dir_all(root).unwrap();
     }
@@ -290,7 +290,7 @@ mod tests {
         assert_eq!(states, [("POLL".to_owned(), 0.0), ("C6".to_owned(), 25.0)]);
         assert_eq!(sources.frequency_mhz(), Some(1500.0));
         assert_eq!(sources.missing().len(), 1);
-        sources.begin_anew();
+        sources.reset();
         assert_eq!(sources.idle_states_pct(2.0)[1].1, 0.0);
         assert_eq!(sources.frequency_mhz(), None);
         fs::remove_dir_all(&root).unwrap();

@@ -1,4 +1,4 @@
-//! Who schedules in a simulation: one of our modes or an earlier system, with the
+//! What schedules in a simulation: one of our modes or an earlier system, with the
 //! machine's frequency governor or another one.
 
 use std::fmt;

@@ -270,7 +270,7 @@ fn somebody_elses_change_is_not_undone() {
     let mut hints = tree.hints(BOTH);
     hints.apply(Mode::Packing, &[0]).unwrap();
     tree.put(&epp(0), "power");
-    // The same is wanted as before: who came later has the last word.
+    // The same is wanted as before: the one that came later has the last word.
     hints.apply(Mode::Packing, &[0, 1]).unwrap();
     assert_eq!(tree.epps(), ["power", "balance_power"]);
     // Another mode has its own preference, and then theirs is what is put back.

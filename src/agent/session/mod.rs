@@ -31,7 +31,7 @@ use crate::settings::workloads::{self, Treatment};
 /// How soon a cgroup that begins is treated as the table says.
 const CGROUP_PERIOD: Duration = Duration::from_secs(1);
 
-/// The bound on idle latencies follows the active set that slowly: it is for who works for
+/// The bound on idle latencies follows the active set that slowly: it is for what works for
 /// long, and writing it is not free.
 const HINT_PERIOD: Duration = Duration::from_secs(5);
 

@@ -1,4 +1,4 @@
-//! Who was busy when: a strip for each system, a row for each CPU.
+//! Which CPUs were busy when: a strip for each system, a row for each CPU.
 
 use anyhow::Result;
 use plotters::prelude::*;

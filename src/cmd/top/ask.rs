@@ -107,7 +107,7 @@ impl Watch {
                 power_w: self.sources.power_w(seconds),
                 cpus: self.cpus.look(self.begin.elapsed().as_secs_f64()),
             };
-            self.sources.begin_anew();
+            self.sources.reset();
             self.since = Instant::now();
         }
         self.last.clone()

@@ -241,7 +241,7 @@ fn map_of(model: &Model, status: &Status, width: usize, spaced: bool) -> Vec<Lin
     let all_cells: Vec<Vec<Span>> =
         groups(status).map(|group| cells(model, group, spaced)).collect();
     let largest = all_cells.iter().map(Vec::len).max().unwrap_or(1);
-    // The title, who waits, and a space.
+    // The title, what waits, and a space.
     let room = largest.min(width.saturating_sub(titles + 6)).max(1);
     let side_by_side = ((width + GAP) / (titles + 6 + room + GAP)).max(1);
     let blocks: Vec<_> = groups(status).zip(&all_cells).collect();

@@ -16,7 +16,7 @@ const SLICE_MAX_NS: u64 = 8 * MS;
 /// one after the other.
 const OVERDUE_NS: u64 = 25 * MS;
 const RELIEF_NS: u64 = 5 * MS;
-/// Sleepers come back ahead of those who wait, and so may have a second turn before
+/// Sleepers come back ahead of those that wait, and so may have a second turn before
 /// them, and a CPU that goes costs one; an LLC that has no CPU of its own is served
 /// every eighth time (PP_STEAL_FIRST_EVERY in dispatch.bpf.h).
 const TURNS: u64 = 3;
@@ -137,7 +137,7 @@ impl Watch {
         }
     }
 
-    /// Who is idle, and what waits where.
+    /// Which CPUs are idle, and what waits where.
     fn describe(&self, kernel: &Kernel) -> String {
         let cpus = self.order.iter().map(|&cpu| {
             let state = if !kernel.cpus[cpu].online {
