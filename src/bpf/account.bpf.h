@@ -246,7 +246,7 @@ static __always_inline u64 task_run_left(const struct pp_task *task)
 	return pp_run_left(task->run_est_ns, task->run_ns);
 }
 
-/* The same for those who wait for it: one that is not known yet may be long. */
+/* The same for tasks that wait for it: one that is not known yet may be long. */
 static __always_inline u64 task_run_pessimistic(const struct pp_task *task)
 {
 	u64 left = task_run_left(task);

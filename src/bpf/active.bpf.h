@@ -38,8 +38,8 @@ static __always_inline u32 measure_rt(struct pp_cpu *cpu, u64 now)
 	return pp_util(cpu->rt_fp);
 }
 
-/* A CPU's utilization now, noted for who looks at the map of CPUs. Only here, where its line
- * is written to anyway: in the hot path nobody pays for that. */
+/* A CPU's utilization now, noted for readers of the map of CPUs. Only here, where its cache
+ * line is written to anyway: in the hot path that costs nothing. */
 static __always_inline u32 note_util(struct pp_cpu *cpu, u64 now)
 {
 	cpu->util = cpu->online ? pp_util(cpu_util_now(cpu, now)) : 0;
@@ -226,9 +226,9 @@ verified_once bool size_node(u32 node, u64 now, bool at_once)
 	return needed != was || packed != sizing->packed;
 }
 
-/* Put the active set in force. Who has just become active is to wake; with several LLCs
- * all are, for what waits in one that has no active CPU any more is taken by those of
- * others as they come by: see take_from_others(). */
+/* Put the active set in force. CPUs that have just become active are to wake; with several
+ * LLCs all are, for what waits in one that has no active CPU any more is taken by those of
+ * others as they look for work: see take_from_others(). */
 verified_once int set_active(void)
 {
 	u64 *active = scope_ranks[PP_SCOPE_ACTIVE], changed = 0;
@@ -301,7 +301,7 @@ verified_once int size_active(u64 now)
 	if (__sync_val_compare_and_swap(&sizing_lock, 0, 1))
 		return 0;
 	/* Both before anything is looked at: a request that comes meanwhile is for the next
-	 * time. The order is that in which size_active_anew() sets them, turned around. */
+	 * time. The order is that in which request_sizing() sets them, turned around. */
 	active_set.updated_ns = now;
 	at_once = __sync_lock_test_and_set(&active_set.stale, 0);
 	measure(now);
@@ -329,7 +329,7 @@ static __always_inline void size_active_if_due(u64 now)
 }
 
 /* The policy or the CPUs are not what they were. */
-static __always_inline void size_active_anew(void)
+static __always_inline void request_sizing(void)
 {
 	active_set.stale = 1;
 	active_set.updated_ns = 0;

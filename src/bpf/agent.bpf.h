@@ -13,7 +13,7 @@ SEC("syscall")
 int apply_policy(struct pp_apply_args *args)
 {
 	policy_slot = args->slot & 1;
-	size_active_anew();
+	request_sizing();
 	scx_bpf_kick_cpu(bpf_get_smp_processor_id(), SCX_KICK_PREEMPT);
 	return 0;
 }
@@ -38,7 +38,7 @@ int classify(struct pp_classify_args *args)
 	return state || !args->workload ? 0 : -ENOMEM;
 }
 
-/* The present on the clock of every other time here, for who reads them. */
+/* The present on the clock of every other time here, for the agent to compare with. */
 SEC("syscall")
 int sample_now(void *unused)
 {
@@ -46,7 +46,7 @@ int sample_now(void *unused)
 	return 0;
 }
 
-/* A row for each task of ours that has run lately; who reads them sorts them. */
+/* A row for each task of ours that has run lately; the agent sorts them. */
 SEC("iter/task")
 int list_tasks(struct bpf_iter__task *iter)
 {

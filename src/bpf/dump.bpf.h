@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * What the kernel's report shows of us when it ends the scheduler, or is asked for one
- * (SysRq-D): the order of those who wait, and why a CPU serves whom. Times are relative to
+ * (SysRq-D): the order of waiting tasks, and why a CPU serves which. Times are relative to
  * the report or to the queue's clock; a report is read by people.
  */
 #ifndef PP_DUMP_BPF_H

@@ -170,7 +170,7 @@ struct pp_cpu {
 	u64 rt_updated_ns; /* the time that rt_fp stands for */
 	u64 rt_ns;	   /* what they have used since */
 	u64 rt_est_ns;	   /* for how long they are expected to take it */
-	u64 rt_since_ns;   /* since when neither a task of ours nor nobody runs; 0: one does */
+	u64 rt_since_ns;   /* since when a higher class has had the CPU; 0: it has not */
 	u64 clock_offset;  /* see pp_clock_offset() */
 	u64 events[PP_NR_EVENTS];
 	u32 rank; /* its place in the order in which CPUs are filled */
@@ -210,7 +210,7 @@ _Static_assert(sizeof(struct pp_latency) == 192, "pp_latency is shared with Rust
 
 /* Why a task was put on a CPU or in its queue; why.rs has the sentences. */
 enum pp_why {
-	PP_WHY_WAKER,	    /* with who has woken it and is about to sleep */
+	PP_WHY_WAKER,	    /* with its waker, which is about to sleep */
 	PP_WHY_IDLE,	    /* idle, of those that it is for */
 	PP_WHY_QUEUED,	    /* it waits for the active CPUs: soon enough */
 	PP_WHY_SPILLED,	    /* they would keep it waiting for too long, or are full */

@@ -45,7 +45,7 @@ static __always_inline void task_clamps(struct task_struct *p, u32 *least, u32 *
 	if (!bpf_core_field_exists(clamped->uclamp))
 		return;
 	max = BPF_CORE_READ_BITFIELD(clamped, uclamp[1].value);
-	/* 0: nobody uses clamps, and the kernel has not filled them in. */
+	/* 0: no task uses clamps, and the kernel has not filled them in. */
 	if (!max)
 		return;
 	*least = BPF_CORE_READ_BITFIELD(clamped, uclamp[0].value);

@@ -35,7 +35,7 @@ s32 BPF_STRUCT_OPS_SLEEPABLE(powerpack_init_task, struct task_struct *p,
 	task->run_est_ns = PP_RUN_FIRST_NS;
 	task->updated_ns = scx_bpf_now();
 	task->weight = PP_WEIGHT_DEFAULT;
-	/* p is not in its cgroup yet: that of who forks it, mostly. */
+	/* p is not in its cgroup yet: mostly that of its parent. */
 	if (args->fork)
 		inherit_cgroup(task, task_of(bpf_get_current_task_btf()));
 	invalidate_cgroup(task);
@@ -110,11 +110,11 @@ void BPF_STRUCT_OPS(powerpack_enqueue, struct task_struct *p, u64 enq_flags)
 		return;
 	}
 	leave_queue(task);
-	/* Who may run on one CPU only does not come by ops.select_cpu. */
+	/* A task that may run on one CPU only is not asked about by ops.select_cpu. */
 	if (enq_flags & SCX_ENQ_WAKEUP)
 		note_wakeup(task);
 	/* A CPU that goes offline is not asked for its queues any more, and must
-	 * not kick others. The kernel wakes who gets something put there. */
+	 * not kick others. The kernel wakes the CPU that gets the task. */
 	if (!cpu_state(scx_bpf_task_cpu(p))->online || is_dying_here()) {
 		note_why(p, task, PP_WHY_OFFLINE, scx_bpf_task_cpu(p));
 		run_on(p, task, scx_bpf_task_cpu(p), enq_flags);
@@ -155,8 +155,7 @@ void BPF_STRUCT_OPS(powerpack_running, struct task_struct *p)
 	cpu->exec_start_ns = now;
 	cpu->direct_waiting = 0;
 	cpu->curr_run_ns = task_run_pessimistic(task);
-	task->off_demand =
-		task->restricted || pp_is_apart(scope_of(task), !is_active(scx_bpf_task_cpu(p)));
+	task->off_demand = is_off_demand(task, scx_bpf_task_cpu(p));
 	leave_queue(task);
 	task->waits_since_ns = 0;
 	observe_running(p, task, scx_bpf_task_cpu(p), now);
@@ -247,7 +246,7 @@ static void note_hotplug(s32 cpu, bool online)
 	if (!online)
 		set_idle(rank_of(cpu), false);
 	note_state(rank_of(cpu));
-	size_active_anew();
+	request_sizing();
 }
 
 void BPF_STRUCT_OPS(powerpack_cpu_online, s32 cpu)
@@ -338,7 +337,7 @@ s32 BPF_STRUCT_OPS_SLEEPABLE(powerpack_init)
 	bpf_for (node, 0, topology.nr_nodes)
 		node_state(node)->end = topology.node_begin[node % PP_MAX_NODES] + 1;
 	active_set.nr = topology.nr_nodes;
-	size_active_anew();
+	request_sizing();
 	return 0;
 }
 

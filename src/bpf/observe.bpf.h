@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * What is reported to those who ask: how long woken tasks waited, and why a task was put where it
- * is. While nobody asks it costs a load and a branch.
+ * What is reported on request: how long woken tasks waited, and why a task was put where it is.
+ * While nothing is requested it costs a load and a branch.
  */
 #ifndef PP_OBSERVE_BPF_H
 #define PP_OBSERVE_BPF_H

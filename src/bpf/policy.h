@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Who waits, for how long, and in what order. Every decision of the scheduler is a
+ * Which tasks wait, for how long, and in what order. Every decision of the scheduler is a
  * pure function: no kfunc, no map, no clock. They are compiled for BPF and natively,
  * so that the tests run the code the kernel runs. docs/how-it-decides.md tells the
  * whole in prose.
@@ -30,11 +30,11 @@
  * such switches a second. */
 #define PP_PREEMPT_RAN_MIN_NS (1 * PP_NS_PER_MS)
 /* Runs from here on are long: short ones need not wait for their end. Among
- * short runs nobody is preempted, as that would cut short the batches in which
+ * short runs none is preempted, as that would cut short the batches in which
  * messages pass (hackbench: a tenth of its instructions). */
 #define PP_LONG_RUN_NS (2 * PP_NS_PER_MS)
-/* Real-time tasks that take a CPU for less than this are not worth moving who ran
- * there: it would take as long to fill another cache. */
+/* Real-time tasks that take a CPU for less than this are not worth moving the task
+ * that ran there: it would take as long to fill another cache. */
 #define PP_RT_LONG_NS (500 * PP_NS_PER_US)
 /* Less between two tasks is a switch, or a CPU waking up. */
 #define PP_RT_MIN_NS (50 * PP_NS_PER_US)
@@ -156,7 +156,7 @@ struct pp_wait {
 	u64 wait_ns;	     /* until it is served */
 	u64 others_ns;	     /* until others are: the most that they have waited by then */
 	u64 run_left_ns;     /* what it needs then */
-	u64 running_left_ns; /* what who runs now still needs */
+	u64 running_left_ns; /* what the running task still needs */
 	s64 room;	     /* what the active set takes until it is full; 1024 a CPU */
 	u32 promised;	     /* room was made less as the task woke, by what it will use */
 };
@@ -227,7 +227,7 @@ static inline int pp_is_behind(u64 run_ns, u64 slept_ns)
 
 /* Whether a waking task takes the CPU from one that was expected to run for
  * @expected_ns when it began @ran_ns ago, and has @left_ns to go. One that is @bound to
- * that CPU has no other, and those who pass messages are not: it need not wait for that to
+ * that CPU has no other, and tasks that pass messages are not: it need not wait for that to
  * have run for a while. */
 static inline int pp_should_preempt(s64 gap, u64 run_ns, u64 left_ns, u64 expected_ns, u64 ran_ns,
 				    int bound)

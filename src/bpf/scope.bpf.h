@@ -89,7 +89,7 @@ verified_once u32 scope_of(const struct pp_task *task __arg_nonnull)
 
 /* Where may @p run, in rank space? One that may run wherever free tasks do is not
  * restricted: with isolated CPUs, or in a cpuset of those that ever were online, no task
- * may run everywhere. CPUs that have gone count: who may only run there must not wait in a
+ * may run everywhere. Offlined CPUs count: a task that may only run there must not wait in a
  * queue that others serve. */
 verified_once int refresh_allowed(struct task_struct *p __arg_trusted,
 				  struct pp_task *task __arg_nonnull)
@@ -121,6 +121,17 @@ static __always_inline u32 scope_of_runnable(struct task_struct *p, struct pp_ta
 static __always_inline bool in_scope(u32 scope, s32 cpu)
 {
 	return test_rank(ranks_of_scope(scope), rank_of(cpu));
+}
+
+/* Whether what the task uses on @cpu is not for the active set to carry. Of those on an active
+ * CPU only efficient ones are: the scope of the others is not worked out at each switch. */
+static __always_inline bool is_off_demand(const struct pp_task *task, s32 cpu)
+{
+	if (task->restricted)
+		return true;
+	if (is_active(cpu) && task->workload != PP_WORKLOAD_EFFICIENT && !task->kept_small)
+		return false;
+	return pp_is_off_demand(scope_of(task), !is_active(cpu));
 }
 
 /* Whether a whole core that @task is for is idle. */

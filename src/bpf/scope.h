@@ -74,9 +74,9 @@ static inline int pp_may_overflow(u32 scope)
 	return scope > PP_SCOPE_KIND;
 }
 
-/* Whether what a task of that scope uses on a surplus CPU is its own affair: it is
- * there by right, and the active set need not grow to carry it. */
-static inline int pp_is_apart(u32 scope, int on_surplus)
+/* Whether a task of that scope is on its CPU by right, so that the active set need not grow
+ * to carry what it uses there. */
+static inline int pp_is_off_demand(u32 scope, int on_surplus)
 {
 	return scope == PP_SCOPE_EFFICIENT || (on_surplus && scope >= PP_SCOPE_USABLE);
 }

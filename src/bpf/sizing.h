@@ -22,7 +22,7 @@
  * to pp_bound_rank(). */
 struct pp_bounds {
 	u32 usable;  /* CPUs that may be used, seen so far */
-	u32 first;   /* ranks below are the first of these and who is offline before it */
+	u32 first;   /* ranks below are the first of these and what is offline before it */
 	u32 floor;   /* ranks below are always active */
 	u32 ceiling; /* ranks at and above never are */
 };
@@ -71,8 +71,8 @@ static inline void pp_bound_rank(const struct pp_policy *policy, struct pp_bound
 	node->most += pp_rank_carries(policy, of);
 }
 
-/* Who runs on a node without room, or is next to nothing there, is for the first nodes
- * that have room. */
+/* Demand on a node without room, or of next to nothing there, is for the first nodes that
+ * have room. */
 static inline void pp_share_demand(struct pp_sizing *nodes, u32 nr_nodes)
 {
 	u64 moving = 0;
@@ -125,7 +125,7 @@ static inline s64 pp_size_room(const struct pp_sizing *node)
 
 /* The needed size, with the spills since it was last sized as evidence: one more
  * CPU for each two. Utilization tells of a load that has just begun only after tens
- * of milliseconds, and then it is too late for who waits. */
+ * of milliseconds, and then it is too late for what waits. */
 static inline u32 pp_needed_with_spills(u32 needed, u32 end, u32 ceiling, u32 spills)
 {
 	u32 evident = end + spills / PP_SPILLS_TO_GROW;

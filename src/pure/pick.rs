@@ -1,4 +1,4 @@
-//! Tests of src/bpf/pick.h, and of who may be moved at all (scope.h).
+//! Tests of src/bpf/pick.h, and of which tasks may be moved at all (scope.h).
 
 use super::*;
 

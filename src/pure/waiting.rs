@@ -56,7 +56,7 @@ fn nobody_waits_for_longer_than_the_budget() {
     let wait = Wait { wait_ns: 5 * MS, others_ns: 5 * MS, ..Wait::default() };
     assert!(waits(wait));
     assert!(!waits(Wait { wait_ns: 5 * MS + 1, ..wait }));
-    assert!(!waits(Wait { others_ns: 5 * MS + 1, ..wait }), "those who wait already");
+    assert!(!waits(Wait { others_ns: 5 * MS + 1, ..wait }), "tasks that wait already");
 }
 
 /// The longest wait when a task of `run` joins `nr` others.
