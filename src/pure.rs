@@ -75,7 +75,9 @@ unsafe extern "C" {
     safe fn native_run_left(run: u64, ran: u64) -> u64;
     safe fn native_deadline(vtime: u64, run: u64, weight: u32) -> u64;
     safe fn native_vtime_delta(ran: u64, weight: u32) -> u64;
-    safe fn native_vtime_join(vtime: u64, clock: u64, weight: u32, tick: u64) -> u64;
+    safe fn native_vtime_join(vtime: u64, clock: u64, weight: u32, tick: u64, owed: u64) -> u64;
+    safe fn native_common_lead(lead: i64, weight: u32, tick: u64) -> i64;
+    safe fn native_is_worth_moving(lead: i64, weight: u32) -> i32;
     safe fn native_vtime_move(vtime: u64, from: u64, to: u64) -> u64;
     safe fn native_clock_pass(clock: u64, vtime: u64) -> u64;
     safe fn native_rival_gap(a: &Rival, b: &Rival, offset: &mut u64) -> i64;
@@ -283,7 +285,7 @@ fn preemption_is_for_the_shorter_the_earlier_and_not_at_once() {
     assert_eq!(ask(-1, MS / 10, MS / 2, 2 * MS), 0, "nearly done");
     assert_eq!(ask(-1, MS / 10, 3 * MS, MS / 10), 0, "only just begun");
     let bound = |expected| native_should_preempt(-1, MS / 10, expected, expected, MS / 10, 1);
-    assert_eq!(bound(3 * MS), 1, "who is bound there does not wait for that");
+    assert_eq!(bound(3 * MS), 1, "a task bound there does not wait for that");
     assert_eq!(bound(3 * MS / 2), 0, "but leaves short runs alone");
 }
 

@@ -1,24 +1,25 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Virtual time: in which order those go who compete for the same CPUs. Pure, as policy.h.
+ * Virtual time: in which order tasks run that compete for the same CPUs. Pure, as policy.h.
  *
- * Those who wait in one queue compete with each other and with nobody else, so every queue
- * has a clock V of its own. It is that of start-time fair queueing: the virtual time of
+ * Tasks in one queue compete with each other and with no others, so every queue has a clock
+ * V of its own. It is that of start-time fair queueing: the virtual time of
  * what was last taken from the queue,
  *
  *	V = max(V, vtime of the task that begins to run, or goes on although others wait)
  *
  * Tasks are taken in order of deadline = vtime + request / weight, and a task that has run
- * for dt is at vtime + dt / weight. So V passes at service over weight of those who
- * compete, without that anybody has to sum their weights, and a task that nobody competes
- * with moves nobody but itself. lag = V - vtime is what a task is owed. It is bounded on
+ * for dt is at vtime + dt / weight. So V passes at service over the weight of all that
+ * compete, without a sum of their weights, and a task that no other competes with moves
+ * only itself. lag = V - vtime is what a task is owed. It is bounded on
  * both sides by what the task may use at a time, over its weight:
  *
  *	-(slice + tick) / weight <= lag <= slice / weight
  *
  * A turn that others wait for is no longer than the first, so the bounds take no share
- * from anybody who competes; they forgive what was used or not used while nobody did.
- * Lag is kept as a task moves to another queue.
+ * from any task that competes; they forgive what was used or not used while none did.
+ * Lag is kept as a task moves to another queue. Tasks that are for some CPUs may be owed more,
+ * by the tasks of another one of these: see pp_common_lead().
  *
  * A CPU that serves two queues, its own and that of its LLC, compares the first task of
  * each: pp_rival_gap(). All times are u64 that wrap around, and are compared by the sign of
@@ -32,7 +33,7 @@
 #define PP_NS_PER_US 1000ULL
 #define PP_NS_PER_MS (1000 * PP_NS_PER_US)
 
-/* The slice of a task nobody waits behind: long enough to cost nothing. */
+/* The slice of a task that no other waits behind: long enough to cost nothing. */
 #define PP_SLICE_ALONE_NS (20 * PP_NS_PER_MS)
 /* The same while others wait, at most: slices end at ticks (pp_slice_of_ticks()). */
 #define PP_SLICE_SHARED_NS (3 * PP_NS_PER_MS)
@@ -63,10 +64,22 @@ static inline u64 pp_deadline(u64 vtime, u64 run_ns, u32 weight)
 	return vtime + pp_vtime_delta(request, weight);
 }
 
+/* What a task uses in a turn at most: a slice, which ends at a tick. */
+static inline u64 pp_vtime_turn(u32 weight, u64 tick_ns)
+{
+	return pp_vtime_delta(PP_SLICE_SHARED_NS + tick_ns, weight);
+}
+
 /* The later of two virtual times. */
 static inline u64 pp_vtime_max(u64 a, u64 b)
 {
 	return (s64)(a - b) < 0 ? b : a;
+}
+
+/* The earlier one. */
+static inline u64 pp_vtime_min(u64 a, u64 b)
+{
+	return (s64)(a - b) < 0 ? a : b;
 }
 
 /* The clock of a queue as one of its tasks, at @vtime, begins to run or goes on. */
@@ -75,25 +88,50 @@ static inline u64 pp_clock_pass(u64 clock, u64 vtime)
 	return pp_vtime_max(clock, vtime);
 }
 
-/* The earliest that a task may be: it is owed a slice at most. Asked as it joins a queue,
- * and at its ticks: one that has run alone is owed nothing by those who had other CPUs. */
-static inline u64 pp_vtime_owed(u64 vtime, u64 clock, u32 weight)
+/* The earliest that a task may be: it is owed @owed_ns at most. Asked as it joins a queue,
+ * and at its ticks: one that has run alone is owed nothing by tasks that had other CPUs. */
+static inline u64 pp_vtime_owed(u64 vtime, u64 clock, u32 weight, u64 owed_ns)
 {
-	return pp_vtime_max(vtime, clock - pp_vtime_delta(PP_SLICE_SHARED_NS, weight));
+	return pp_vtime_max(vtime, clock - pp_vtime_delta(owed_ns, weight));
 }
 
 /* The virtual time of a task as it joins a queue: within the lag. */
-static inline u64 pp_vtime_join(u64 vtime, u64 clock, u32 weight, u64 tick_ns)
+static inline u64 pp_vtime_join(u64 vtime, u64 clock, u32 weight, u64 tick_ns, u64 owed_ns)
 {
-	u64 most = clock + pp_vtime_delta(PP_SLICE_SHARED_NS + tick_ns, weight);
+	u64 most = clock + pp_vtime_turn(weight, tick_ns);
 
-	return (s64)(vtime - most) > 0 ? most : pp_vtime_owed(vtime, clock, weight);
+	return (s64)(vtime - most) > 0 ? most : pp_vtime_owed(vtime, clock, weight, owed_ns);
 }
 
 /* The same lag by another clock. */
 static inline u64 pp_vtime_move(u64 vtime, u64 from_clock, u64 to_clock)
 {
 	return vtime + (to_clock - from_clock);
+}
+
+/*
+ * By how much more those of another CPU's queue have had for their weight, of what a task is owed.
+ *
+ * A task that may run on some CPUs waits in the own queue of one of them at a time. So that such
+ * tasks share these CPUs by weight, the clocks of own queues have a common scale, clock + shift,
+ * on which a task keeps its place as it goes from one CPU to another. Clocks of CPUs that no task
+ * goes between drift apart without end. So a difference of more than some turns of the task
+ * tells nothing of what it is owed; of less it must be kept, or the heaviest lose their share.
+ */
+#define PP_LEAD_MAX_TURNS 8
+
+static inline s64 pp_common_lead(s64 lead, u32 weight, u64 tick_ns)
+{
+	s64 most = PP_LEAD_MAX_TURNS * pp_vtime_turn(weight, tick_ns);
+
+	return lead < -most ? -most : lead < most ? lead : most;
+}
+
+/* Whether a task whose turn ends goes to a CPU where what runs began by @lead later than it would
+ * by the common scale: so much more it has had there, and that is worth filling another cache. */
+static inline int pp_is_worth_moving(s64 lead, u32 weight)
+{
+	return lead > (s64)pp_vtime_delta(PP_SLICE_SHARED_NS / 2, weight);
 }
 
 /* Of those that compete for a CPU one that goes by the clock of the CPU's own queue, or
@@ -114,7 +152,7 @@ static inline u64 pp_rival_front(const struct pp_rival *rival)
 /*
  * A CPU's own queue and the shared one have clocks that pass at the same rate as long as
  * both are served by that CPU in order of deadline, so that they are @offset by a constant.
- * It changes when one of them is not served, as nobody waits in it, or the shared one is
+ * It changes when one of them is not served, as it is empty, or the shared one is
  * served by others: the queue that is behind is owed a slice at most, as a task is.
  */
 static inline u64 pp_clock_offset(const struct pp_rival *own, const struct pp_rival *shared,
@@ -140,7 +178,7 @@ static inline u64 pp_rival_start(const struct pp_rival *rival)
 
 /*
  * To where the clock of a CPU's own queue passes as @shared goes before @own, the first of
- * those who wait there. Moved by its own queue alone it would stand still as long as tasks
+ * the tasks that wait there. Moved by its own queue alone it would stand still as long as tasks
  * come that are owed something, and one that has used more than its share would wait for
  * the end of those. Not beyond where @own began: that is owed the time until it is served.
  */

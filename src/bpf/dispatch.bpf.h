@@ -9,11 +9,11 @@
 #include "place.bpf.h"
 
 /* Once in this many dispatches a CPU looks at the other LLCs' queues first: one
- * whose CPUs have all left the active set is served by nobody else. */
+ * whose CPUs have all left the active set is served by no others. */
 #define PP_STEAL_FIRST_EVERY 8
 
 /* Up to this many tasks of a queue are looked at: 0.1 us each, about once a second. Where
- * more wait for so few CPUs that it matters, who is due first waits as long. */
+ * more wait for so few CPUs that it matters, the one that is due first waits as long. */
 #define PP_STARVING_LOOK_MAX 1024
 /* Not a constant to the verifier, which follows each turn of a loop that ends at one: that
  * was nine tenths of the time to load. */
@@ -43,7 +43,7 @@ verified_once bool has_idle_of_node(u32 node)
 }
 
 /* Whether idle CPUs of LLC @llc take what waits in LLC @other. From another memory node
- * only what that one does not get done by itself: who has left it does not come back. */
+ * only what that one does not get done by itself: a task that has left it does not come back. */
 static __always_inline bool may_help(u32 llc, u32 other)
 {
 	u32 node = node_of_queue(other);
@@ -84,7 +84,7 @@ static __always_inline bool own_first(s32 cpu, u32 own, u32 shared)
 }
 
 /* Whether the first task of queue @id is due before what runs on @cpu. That is put down as
- * own_first() does: who goes on is not owed the same at each tick. */
+ * own_first() does: a task that goes on is not owed the same at each tick. */
 verified_once bool due_before_curr(u32 id, s32 cpu)
 {
 	struct pp_cpu *state = cpu_state(cpu);
@@ -180,7 +180,7 @@ static __always_inline void let_earlier_first(const struct pp_cpu *state, s32 cp
 	}
 }
 
-/* Whether the task that @cpu runs may go on there if nobody else wants the CPU. */
+/* Whether the task that @cpu runs may go on there if no other wants the CPU. */
 static __always_inline bool may_stay(struct task_struct *prev, const struct pp_task *task, s32 cpu)
 {
 	u32 scope;
@@ -278,7 +278,7 @@ static __always_inline bool still_first(s32 cpu)
 	       !(is_active(cpu) && due_before_curr(llc_queue(cpu), cpu));
 }
 
-/* Whether a task has waited too long in queue @id; when to look next otherwise. Those who
+/* Whether a task has waited too long in queue @id; when to look next otherwise. Those that
  * are due earlier are before it in the queue, so all are looked at; but not before the one
  * that had waited longest then could have waited too long. */
 verified_once bool has_starving(u32 id, u64 now)
@@ -353,7 +353,8 @@ static __always_inline void end_turn(struct task_struct *p, const struct pp_task
 /* The order of what runs, as of now. */
 static __always_inline void keep_order(struct pp_task *task, struct pp_cpu *state)
 {
-	task->vtime = pp_vtime_owed(task->vtime, queue_of(task->queue)->clock, task->weight);
+	task->vtime = pp_vtime_owed(task->vtime, queue_of(task->queue)->clock, task->weight,
+				    owed_max_ns(task));
 	set_curr(state, task);
 }
 

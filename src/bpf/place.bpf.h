@@ -7,17 +7,20 @@
 
 #include "active.bpf.h"
 #include "observe.bpf.h"
+#include "own_queue.bpf.h"
 
 /* How often a CPU that is idle is looked for before the task is queued as if there was none:
  * another CPU may have claimed the first. */
 #define PP_CLAIM_TRIES 3
 
-/* The order that what runs on a CPU has among those who wait for it. */
+/* The order that what runs on a CPU has among the tasks that wait for it. */
 static __always_inline void set_curr(struct pp_cpu *state, const struct pp_task *task)
 {
 	state->curr_deadline = task_deadline(task);
 	state->curr_weight = task->weight;
 	state->curr_queue = task->queue;
+	if (is_cpu_queue(task->queue))
+		scale_of(task->queue)->front = task->vtime;
 }
 
 /* Put @p straight into the local DSQ of @cpu; no queue is involved. */
@@ -27,7 +30,7 @@ verified_once int run_on(struct task_struct *p __arg_trusted, struct pp_task *ta
 	struct pp_cpu *state = cpu_state(cpu);
 
 	join_queue(task, is_for_own_queue(p, task) ? cpu_queue(cpu) : llc_queue(cpu));
-	/* Who comes before it has begun to run sees what is about to run. */
+	/* Wakers that come before it has begun to run see what is about to run. */
 	if (!state->running_since_ns) {
 		state->curr_run_ns = task_run_pessimistic(task);
 		set_curr(state, task);
@@ -37,7 +40,7 @@ verified_once int run_on(struct task_struct *p __arg_trusted, struct pp_task *ta
 	return 0;
 }
 
-/* Whether a task may pass the queues of busy @cpu: nobody is known to wait
+/* Whether a task may pass the queues of busy @cpu: none is known to wait
  * there, and not many have done so in a row. */
 static __always_inline bool may_go_direct(s32 cpu)
 {
@@ -255,7 +258,7 @@ static __always_inline bool may_stack(const struct pp_task *task, u32 scope, s32
 	       cpu_state(here)->online && is_active(here) && may_go_direct(here);
 }
 
-/* Run @p on a surplus CPU: the one it is on if its slice ended there, after who
+/* Run @p on a surplus CPU: the one it is on if its slice ended there, after what
  * waits for that, else the nearest idle one. */
 verified_once bool spill(struct task_struct *p __arg_trusted, struct pp_task *task __arg_nonnull,
 			 s32 here, u64 enq_flags)
@@ -304,7 +307,7 @@ verified_once int place_free(struct task_struct *p __arg_trusted,
 	note_why(p, task, PP_WHY_QUEUED, cpu);
 	wait_behind(p, task, cpu, llc_queue(cpu), enq_flags);
 	/* A CPU of the set may have gone idle since it was looked for, or be about to:
-	 * the set serves this queue, whatever the scope of who waits in it. */
+	 * the set serves this queue, whatever the scope of what waits in it. */
 	if (enq_flags & SCX_ENQ_LAST)
 		scx_bpf_kick_cpu(cpu, 0);
 	if (active_set.nr > 1 || cpu != here) {
@@ -333,26 +336,6 @@ verified_once int place_bound(struct task_struct *p __arg_trusted,
 	return 0;
 }
 
-/* The CPU for whose queue the fewest wait, of those where the task may run and, if it
- * is @efficient, is to. */
-verified_once s32 shortest_queue(const struct pp_task *task __arg_nonnull, s32 here, bool efficient)
-{
-	u32 end = efficient ? efficient_below_ceiling() : topology.nr_ranks;
-	u32 rank, least = ~0U;
-	s32 best = here;
-
-	bpf_for (rank, 0, end) {
-		s32 cpu = cpu_at(rank);
-		u32 load = 2 * queue_of(cpu_queue(cpu))->nr + (cpu != here);
-
-		if (load < least && cpu_state(cpu)->online && test_rank(task->allowed, rank)) {
-			least = load;
-			best = cpu;
-		}
-	}
-	return best;
-}
-
 /* A task that is for some CPUs only: an idle one of them, active if possible;
  * else it waits for the one that it has to itself the soonest. */
 verified_once int place_restricted(struct task_struct *p __arg_trusted,
@@ -370,7 +353,7 @@ verified_once int place_restricted(struct task_struct *p __arg_trusted,
 		scx_bpf_kick_cpu(cpu, 0);
 		return 0;
 	}
-	cpu = shortest_queue(task, here, efficient);
+	cpu = own_queue_for(task, here, efficient, enq_flags & SCX_ENQ_WAKEUP);
 	note_why(p, task, PP_WHY_CHOSEN_BUSY, cpu);
 	join_queue(task, cpu_queue(cpu));
 	note_efficient(task, efficient);

@@ -9,7 +9,7 @@
  * @nr and @queued_ns are raised just before a task is in the DSQ, and lowered as it
  * begins to run, is placed again or leaves us: @nr may be too high for a moment, but
  * is never too low. Whether a CPU may go idle or a slice has ended is asked of the
- * DSQ itself.
+ * DSQ itself, if @nr is not 0: to find a DSQ by its id takes the kernel a hash table.
  */
 #ifndef PP_QUEUES_BPF_H
 #define PP_QUEUES_BPF_H
@@ -46,7 +46,72 @@ static __always_inline void leave_queue(struct pp_task *task)
 	note_efficient(task, false);
 }
 
-/* Put the task's virtual time by the clock of @id, with the lag that it has. */
+/* Whether queue @id is of one CPU, not of an LLC. */
+static __always_inline bool is_cpu_queue(u32 id)
+{
+	return id >= PP_CPU_QUEUE_BASE;
+}
+
+static __always_inline struct pp_scale *scale_of(u32 id)
+{
+	return &scales[id % PP_MAX_CPUS];
+}
+
+/* The clock of a CPU's own queue on the scale that is common to all of these. */
+static __always_inline u64 common_clock(u32 id)
+{
+	return queue_of(id)->clock + scale_of(id)->shift;
+}
+
+/* Whether any task of the CPU's own queue competes for it: waits, runs or is about to. */
+static __always_inline bool has_own_rivals(s32 cpu)
+{
+	const struct pp_cpu *state = cpu_state(cpu);
+
+	return queue_of(cpu_queue(cpu))->nr > 0 ||
+	       ((state->running_since_ns || state->direct_waiting) &&
+		state->curr_queue == cpu_queue(cpu));
+}
+
+/* By how much the clock of CPU queue @id leads that of the one that the task leaves. Where no
+ * task competes the clock has stood still: it goes on as the other. */
+static __always_inline s64 common_lead(const struct pp_task *task, u32 id)
+{
+	if (!has_own_rivals(id - PP_CPU_QUEUE_BASE))
+		scale_of(id)->shift = common_clock(task->queue) - queue_of(id)->clock;
+	return pp_common_lead(common_clock(id) - common_clock(task->queue), task->weight,
+			      topology.tick_ns);
+}
+
+/* Put the virtual time of a task that has come from another queue by the clock of @id. */
+static __always_inline void change_queue(struct pp_task *task, u32 id)
+{
+	task->vtime = pp_vtime_move(task->vtime, queue_of(task->queue)->clock, queue_of(id)->clock);
+	if (is_cpu_queue(task->queue) && is_cpu_queue(id))
+		task->vtime -= common_lead(task, id);
+}
+
+/* What a task may be owed at most. In the middle of its run one that is for some CPUs has been in
+ * one of their queues all the time. */
+static __always_inline u64 owed_max_ns(const struct pp_task *task)
+{
+	return task->run_ns && is_cpu_queue(task->queue)
+		       ? PP_LEAD_MAX_TURNS * (PP_SLICE_SHARED_NS + topology.tick_ns)
+		       : PP_SLICE_SHARED_NS;
+}
+
+/* Where the last turn of a task of the CPU's own queue began. While that is owed something it is
+ * before the clock. */
+static __always_inline u64 own_front(s32 cpu)
+{
+	u32 id = cpu_queue(cpu);
+	u64 clock = queue_of(id)->clock;
+
+	return has_own_rivals(cpu) ? pp_vtime_min(clock, scale_of(id)->front) : clock;
+}
+
+/* Put the task's virtual time by the clock of @id, with the lag that it has. One that wakes has it
+ * by what is served now: it is not to wait until all have what they are owed. */
 verified_once int join_queue(struct pp_task *task __arg_nonnull, u32 id)
 {
 	u64 clock = queue_of(id)->clock;
@@ -55,10 +120,13 @@ verified_once int join_queue(struct pp_task *task __arg_nonnull, u32 id)
 		task->vtime = clock;
 		task->fresh = false;
 	} else if (task->queue != id) {
-		task->vtime = pp_vtime_move(task->vtime, queue_of(task->queue)->clock, clock);
+		change_queue(task, id);
 	}
 	task->queue = id;
-	task->vtime = pp_vtime_join(task->vtime, clock, task->weight, topology.tick_ns);
+	if (is_cpu_queue(id) && !task->run_ns)
+		clock = own_front(id - PP_CPU_QUEUE_BASE);
+	task->vtime = pp_vtime_join(task->vtime, clock, task->weight, topology.tick_ns,
+				    owed_max_ns(task));
 	return 0;
 }
 
@@ -72,7 +140,7 @@ static __always_inline void pass_clock_to(struct pp_queue *queue, u64 vtime)
 }
 
 /* The clock of its queue passes as the task begins to run, and at its ticks if it goes on
- * although others wait, or nobody does. */
+ * although others wait, or none does. */
 static __always_inline void pass_clock(const struct pp_task *task)
 {
 	pass_clock_to(queue_of(task->queue), task->vtime);
@@ -116,7 +184,7 @@ static __always_inline u32 nr_servers(u32 llc)
 	return to > from ? to - from : 1;
 }
 
-/* See pp_longest_wait(); 0: nobody waits in queue @id. */
+/* See pp_longest_wait(); 0: none waits in queue @id. */
 verified_once u64 longest_wait(const struct pp_task *task __arg_nonnull, u32 id, u64 kept_ns)
 {
 	const struct pp_queue *queue = queue_of(id);
@@ -193,7 +261,7 @@ verified_once bool head_rival(u32 id, struct pp_rival *rival __arg_nonnull)
 	return found;
 }
 
-/* How much later @a is due than @b, who compete for @cpu. */
+/* How much later @a is due than @b; they compete for @cpu. */
 verified_once s64 rival_gap(s32 cpu, const struct pp_rival *a __arg_nonnull,
 			    const struct pp_rival *b __arg_nonnull)
 {
@@ -202,14 +270,19 @@ verified_once s64 rival_gap(s32 cpu, const struct pp_rival *a __arg_nonnull,
 	return pp_rival_gap(a, b, &offset);
 }
 
-/* Whether anybody waits in a queue that @cpu serves; exact. */
-static __always_inline bool queues_wait(s32 cpu)
+/* Whether a task waits in queue @id; exact. */
+static __always_inline bool queue_waits(u32 id)
 {
-	return scx_bpf_dsq_nr_queued(cpu_queue(cpu)) > 0 ||
-	       (is_active(cpu) && scx_bpf_dsq_nr_queued(llc_queue(cpu)) > 0);
+	return queue_of(id)->nr > 0 && scx_bpf_dsq_nr_queued(id) > 0;
 }
 
-/* Whether anybody waits for what runs on @cpu; exact. */
+/* Whether a task waits in a queue that @cpu serves; exact. */
+static __always_inline bool queues_wait(s32 cpu)
+{
+	return queue_waits(cpu_queue(cpu)) || (is_active(cpu) && queue_waits(llc_queue(cpu)));
+}
+
+/* Whether a task waits for the one that runs on @cpu; exact. */
 static __always_inline bool others_wait(s32 cpu)
 {
 	return queues_wait(cpu) || scx_bpf_dsq_nr_queued(SCX_DSQ_LOCAL_ON | cpu) > 0;

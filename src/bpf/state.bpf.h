@@ -67,6 +67,14 @@ struct pp_queue queues[PP_MAX_QUEUES];
 static s32 nr_waiting_for_cpus;	 /* in all queues of single CPUs */
 static s32 nr_waiting_efficient; /* those of them that are for efficient CPUs alone */
 
+/* A CPU's own queue on the scale that is common to all of these: see pp_common_lead(). */
+struct pp_scale {
+	u64 shift; /* what its clock is behind that scale */
+	u64 front; /* vtime of its task that has run last */
+};
+
+static struct pp_scale scales[PP_MAX_CPUS];
+
 /* Bumped when a cgroup's weight or workload changes, and when a CPU comes for the first
  * time: tasks look up again what they know of these. */
 u32 cgroup_generation; /* by the agent too, when it has set its table */

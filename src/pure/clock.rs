@@ -5,8 +5,9 @@ use std::collections::BTreeMap;
 use proptest::prelude::*;
 
 use super::{
-    MS, Rival, native_clock_pass, native_deadline, native_is_starving, native_own_passes,
-    native_rival_gap, native_vtime_delta, native_vtime_join, native_vtime_move,
+    MS, Rival, native_clock_pass, native_common_lead, native_deadline, native_is_starving,
+    native_is_worth_moving, native_own_passes, native_rival_gap, native_vtime_delta,
+    native_vtime_join, native_vtime_move,
 };
 
 const SLICE_NS: u64 = 3 * MS;
@@ -16,7 +17,12 @@ fn lag(clock: u64, vtime: u64) -> i64 {
     clock.wrapping_sub(vtime).cast_signed()
 }
 
-/// Those who compete in one queue of one CPU, each turn a tick long: what each has used
+/// As one that was away joins a queue.
+fn join(vtime: u64, clock: u64, weight: u32) -> u64 {
+    native_vtime_join(vtime, clock, weight, TICK_NS, SLICE_NS)
+}
+
+/// Tasks that compete in one queue of one CPU, each turn a tick long: what each has used
 /// after `turns`, and the longest wait of each, in turns.
 fn share(weights: &[u32], turns: u64, start: u64) -> (Vec<u64>, Vec<u64>) {
     let mut vtimes = vec![start; weights.len()];
@@ -33,7 +39,7 @@ fn share(weights: &[u32], turns: u64, start: u64) -> (Vec<u64>, Vec<u64>) {
         let step = native_vtime_delta(SLICE_NS + TICK_NS, weights[next]);
         assert!(lag(clock, before) <= step.cast_signed(), "the clock has jumped");
         vtimes[next] = vtimes[next].wrapping_add(native_vtime_delta(TICK_NS, weights[next]));
-        vtimes[next] = native_vtime_join(vtimes[next], clock, weights[next], TICK_NS);
+        vtimes[next] = join(vtimes[next], clock, weights[next]);
         used[next] += 1;
         longest[next] = longest[next].max(turn - since[next]);
         since[next] = turn + 1;
@@ -44,17 +50,17 @@ fn share(weights: &[u32], turns: u64, start: u64) -> (Vec<u64>, Vec<u64>) {
 #[test]
 fn a_sleeper_is_owed_a_slice_of_its_own() {
     let (clock, long_ago) = (1000 * MS, 0);
-    assert_eq!(native_vtime_join(long_ago, clock, 100, TICK_NS), clock - 3 * MS);
-    assert_eq!(native_vtime_join(long_ago, clock, 1000, TICK_NS), clock - 3 * MS / 10);
-    assert_eq!(native_vtime_join(clock - MS, clock, 100, TICK_NS), clock - MS, "less is kept");
+    assert_eq!(join(long_ago, clock, 100), clock - 3 * MS);
+    assert_eq!(join(long_ago, clock, 1000), clock - 3 * MS / 10);
+    assert_eq!(join(clock - MS, clock, 100), clock - MS, "less is kept");
 }
 
 #[test]
 fn who_was_alone_owes_a_turn_at_most() {
     let clock = 1000 * MS;
-    assert_eq!(native_vtime_join(clock + 900 * MS, clock, 100, TICK_NS), clock + 7 * MS);
-    assert_eq!(native_vtime_join(clock + 900 * MS, clock, 1, TICK_NS), clock + 700 * MS);
-    assert_eq!(native_vtime_join(clock + 5 * MS, clock, 100, TICK_NS), clock + 5 * MS);
+    assert_eq!(join(clock + 900 * MS, clock, 100), clock + 7 * MS);
+    assert_eq!(join(clock + 900 * MS, clock, 1), clock + 700 * MS);
+    assert_eq!(join(clock + 5 * MS, clock, 100), clock + 5 * MS);
 }
 
 #[test]
@@ -62,6 +68,23 @@ fn lag_is_kept_from_queue_to_queue() {
     let moved = native_vtime_move(7 * MS, 10 * MS, 500 * MS);
     assert_eq!(moved, 497 * MS);
     assert_eq!(native_vtime_move(moved, 500 * MS, 10 * MS), 7 * MS);
+}
+
+#[test]
+fn a_lead_of_some_turns_is_kept_and_no_more() {
+    let turns = |nr: i64| nr * (SLICE_NS + TICK_NS).cast_signed();
+    assert_eq!(native_common_lead(turns(3), 100, TICK_NS), turns(3));
+    assert_eq!(native_common_lead(turns(-3), 100, TICK_NS), turns(-3));
+    assert_eq!(native_common_lead(turns(300), 100, TICK_NS), turns(8), "they drifted apart");
+    assert_eq!(native_common_lead(turns(-300), 1000, TICK_NS), turns(-8) / 10);
+}
+
+#[test]
+fn a_task_moves_for_half_a_slice_of_its_own() {
+    let half = SLICE_NS.cast_signed() / 2;
+    assert_eq!((native_is_worth_moving(half, 100), native_is_worth_moving(half + 1, 100)), (0, 1));
+    assert_eq!(native_is_worth_moving(half / 2, 1000), 1, "a heavy one for less");
+    assert_eq!(native_is_worth_moving(half * 2, 10), 0, "a light one not for that");
 }
 
 #[test]
@@ -130,7 +153,7 @@ proptest! {
     ) {
         // What is further apart has wrapped around.
         let vtime = clock.wrapping_add((vtime >> 2).wrapping_sub(1 << 61));
-        let joined = native_vtime_join(vtime, clock, weight, tick);
+        let joined = native_vtime_join(vtime, clock, weight, tick, SLICE_NS);
         let owed = native_vtime_delta(SLICE_NS, weight).cast_signed();
         let owes = native_vtime_delta(SLICE_NS + tick, weight).cast_signed();
         let lag = lag(clock, joined);

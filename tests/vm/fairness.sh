@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # CPU time follows the weights: nice 0 against nice 10 (1024 to 110) within a
 # tenth, cgroups of weight 300 and 100, and SCHED_IDLE starves nobody nor is
-# starved. Tasks confined to some CPUs share them.
+# starved. Tasks confined to some CPUs share all of these.
 # vm: --slow-virtual-time
 . "$(dirname "$0")/lib.bash"
 
@@ -29,6 +29,15 @@ rmdir /sys/fs/cgroup/w300 /sys/fs/cgroup/w100
 taskset -c 1,2 powerpack-load hogs --seconds 6 --count 6 >/tmp/six.json
 json_list cpu_s </tmp/six.json | awk '{ for (i = 1; i <= 6; i++) bad += $i < 1.7 || $i > 2.3; exit bad || NF != 6 }' ||
 	fail "six on two CPUs: $(cat /tmp/six.json)"
+
+# Nor is it only each CPU that those share by weight who wait for it: there are five on two.
+taskset -c 1,2 powerpack-load hogs --seconds 8 --count 5 --nice 0,0,3,3,6 >/tmp/five.json
+json_list cpu_s </tmp/five.json | awk '{
+	split("1024 1024 526 526 272", weight)
+	for (i = 1; i <= 5; i++) { sum += weight[i]; all += $i }
+	for (i = 1; i <= 5; i++) { r = $i / all * sum / weight[i]; bad += r < 0.93 || r > 1.07 }
+	exit bad || all < 15
+}' || fail "five of three weights on two CPUs: $(cat /tmp/five.json)"
 
 chrt --idle 0 powerpack-load hogs --seconds 6 --count 1 --pin 1 >/tmp/idle.json &
 idle=$!

@@ -55,11 +55,14 @@ taskset -c 0 python3 - $hog <<'PYTHON' &
 import os, sys, time
 end = time.monotonic() + 7
 while time.monotonic() < end:
-    hog = [int(thread) for thread in os.listdir(f"/proc/{sys.argv[1]}/task")]
-    for value in (1, 0):
-        for thread in hog:
-            os.setpriority(os.PRIO_PROCESS, thread, value)
-        time.sleep(0.001)
+    try:
+        hog = [int(thread) for thread in os.listdir(f"/proc/{sys.argv[1]}/task")]
+        for value in (1, 0):
+            for thread in hog:
+                os.setpriority(os.PRIO_PROCESS, thread, value)
+            time.sleep(0.001)
+    except (FileNotFoundError, ProcessLookupError):
+        break  # it has ended: this program may have begun late
 PYTHON
 reniced=$!
 sleep 1

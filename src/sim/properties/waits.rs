@@ -164,3 +164,18 @@ fn one_that_has_used_more_than_its_share_waits_for_a_turn_alone() {
     // Some twenty tasks on three CPUs: a turn of 4 ms each 28 ms, or twice that.
     assert!(waits.iter().all(|&wait| wait <= 60.0), "longest waits {waits:?} ms");
 }
+
+/// A task that wakes in a CPU's own queue is put by what is served there. If that moved its
+/// virtual time back each time, two that wake each other would go before all others for ever.
+#[test]
+fn a_pair_that_wakes_each_other_lets_the_others_of_its_cpus_run() {
+    for cpus in [CPU_2, CPUS_2_3] {
+        let pair = Load { run_ns: 2 * MS, cpus, pair: true, ..Load::hog() };
+        let mut loads = vec![service(5600, 55, cpus); 2];
+        // As many pairs as CPUs.
+        loads.extend(vec![pair; cpus.count_ones() as usize]);
+        let kernel = run(&loads, 10);
+        // At most three or five others go before it for a slice and a tick each.
+        assert_served(&kernel, 0..2, 160, 5.0, 25.0);
+    }
+}

@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * For which of its CPUs a task waits that may run on some only, or is to: in whose own queue.
+ */
+#ifndef PP_OWN_QUEUE_BPF_H
+#define PP_OWN_QUEUE_BPF_H
+
+#include "queues.bpf.h"
+#include "scope.bpf.h"
+
+/* Whether @task may run on @cpu and, if it is @efficient, is to. */
+static __always_inline bool may_use(const struct pp_task *task, s32 cpu, bool efficient)
+{
+	u32 end = efficient ? efficient_below_ceiling() : topology.nr_ranks;
+
+	return rank_of(cpu) < end && cpu_state(cpu)->online &&
+	       test_rank(task->allowed, rank_of(cpu));
+}
+
+/* The CPU for whose queue the fewest wait. */
+verified_once s32 shortest_queue(const struct pp_task *task __arg_nonnull, s32 here, bool efficient)
+{
+	u32 rank, least = ~0U;
+	s32 best = here;
+
+	bpf_for (rank, 0, topology.nr_ranks) {
+		s32 cpu = cpu_at(rank);
+		u32 load = 2 * queue_of(cpu_queue(cpu))->nr + (cpu != here);
+
+		if (load < least && may_use(task, cpu, efficient)) {
+			least = load;
+			best = cpu;
+		}
+	}
+	return best;
+}
+
+/* By how much more the tasks that compete for @cpu have had than this one, which has had @own.
+ * What is further apart than a task can be owed is forgotten, once for all, by whichever is
+ * behind: @shift is that of this task's queue. Lighter tasks than this one may be behind by
+ * more, as their turns are longer by the clock. */
+static __always_inline s64 lead_of(const struct pp_task *task, s32 cpu, u64 own, u64 *shift)
+{
+	u32 theirs = cpu_state(cpu)->curr_weight, weight = task->weight;
+	s64 lead = own_front(cpu) + scale_of(cpu_queue(cpu))->shift - own, kept;
+
+	if (lead < 0 && theirs && theirs < weight)
+		weight = theirs;
+	kept = pp_common_lead(lead, weight, topology.tick_ns);
+	if (lead > kept)
+		*shift += lead - kept;
+	else if (lead < kept)
+		scale_of(cpu_queue(cpu))->shift += kept - lead;
+	return kept;
+}
+
+/* The CPU for which a task waits for its next turn: the one @here, unless the tasks that compete
+ * for another one have had more for their weight. */
+verified_once s32 fairest_queue(const struct pp_task *task __arg_nonnull, s32 here, bool efficient)
+{
+	u64 *shift = &scale_of(cpu_queue(here))->shift;
+	s64 most = 0;
+	s32 best = here;
+	u32 rank;
+
+	if (task->queue != cpu_queue(here) || !has_own_rivals(here))
+		return here;
+	bpf_for (rank, 0, topology.nr_ranks) {
+		s32 cpu = cpu_at(rank);
+		s64 lead;
+
+		if (cpu == here || !may_use(task, cpu, efficient))
+			continue;
+		if (!has_own_rivals(cpu))
+			return cpu;
+		lead = lead_of(task, cpu, task->vtime + *shift, shift);
+		if (lead > most) {
+			most = lead;
+			best = cpu;
+		}
+	}
+	return pp_is_worth_moving(most, task->weight) ? best : here;
+}
+
+/* A waking task is served before hogs in any queue, and the sooner the fewer wait there. One
+ * that has had a turn goes where it gets its share. */
+static __always_inline s32 own_queue_for(const struct pp_task *task, s32 here, bool efficient,
+					 bool waking)
+{
+	if (waking || !may_use(task, here, efficient))
+		return shortest_queue(task, here, efficient);
+	return fairest_queue(task, here, efficient);
+}
+
+#endif /* PP_OWN_QUEUE_BPF_H */
