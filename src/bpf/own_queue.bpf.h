@@ -9,7 +9,7 @@
 #include "scope.bpf.h"
 
 /* Whether @task may run on @cpu and, if it is @efficient, is to. */
-static __always_inline bool may_use(const struct pp_task *task, s32 cpu, bool efficient)
+verified_once bool may_use(const struct pp_task *task __arg_nonnull, s32 cpu, bool efficient)
 {
 	u32 end = efficient ? efficient_below_ceiling() : topology.nr_ranks;
 
@@ -35,22 +35,24 @@ verified_once s32 shortest_queue(const struct pp_task *task __arg_nonnull, s32 h
 	return best;
 }
 
-/* By how much more the tasks that compete for @cpu have had than this one, which has had @own.
+/* By how much more the tasks that compete for @cpu have had than this one, which has run @here.
  * What is further apart than a task can be owed is forgotten, once for all, by whichever is
- * behind: @shift is that of this task's queue. Lighter tasks than this one may be behind by
- * more, as their turns are longer by the clock. */
-static __always_inline s64 lead_of(const struct pp_task *task, s32 cpu, u64 own, u64 *shift)
+ * behind. Lighter tasks than this one may be behind by more, as their turns are longer by the
+ * clock. */
+verified_once s64 lead_of(const struct pp_task *task __arg_nonnull, s32 cpu, s32 here)
 {
+	u64 *own_shift = &scale_of(cpu_queue(here))->shift,
+	    *shift = &scale_of(cpu_queue(cpu))->shift;
 	u32 theirs = cpu_state(cpu)->curr_weight, weight = task->weight;
-	s64 lead = own_front(cpu) + scale_of(cpu_queue(cpu))->shift - own, kept;
+	s64 lead = own_front(cpu) + *shift - (task->vtime + *own_shift), kept;
 
 	if (lead < 0 && theirs && theirs < weight)
 		weight = theirs;
 	kept = pp_common_lead(lead, weight, topology.tick_ns);
 	if (lead > kept)
-		*shift += lead - kept;
+		*own_shift += lead - kept;
 	else if (lead < kept)
-		scale_of(cpu_queue(cpu))->shift += kept - lead;
+		*shift += kept - lead;
 	return kept;
 }
 
@@ -58,7 +60,6 @@ static __always_inline s64 lead_of(const struct pp_task *task, s32 cpu, u64 own,
  * for another one have had more for their weight. */
 verified_once s32 fairest_queue(const struct pp_task *task __arg_nonnull, s32 here, bool efficient)
 {
-	u64 *shift = &scale_of(cpu_queue(here))->shift;
 	s64 most = 0;
 	s32 best = here;
 	u32 rank;
@@ -73,7 +74,7 @@ verified_once s32 fairest_queue(const struct pp_task *task __arg_nonnull, s32 he
 			continue;
 		if (!has_own_rivals(cpu))
 			return cpu;
-		lead = lead_of(task, cpu, task->vtime + *shift, shift);
+		lead = lead_of(task, cpu, here);
 		if (lead > most) {
 			most = lead;
 			best = cpu;
