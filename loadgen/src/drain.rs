@@ -5,12 +5,13 @@ use std::process::{Command, Output};
 use std::thread;
 
 use anyhow::{Context, Result, bail};
+use powerpack_workload::Workload;
 use serde::Serialize;
 
 use crate::clock::{self, NS_PER_MS, NS_PER_S};
 use crate::engine::{self, Course};
-use crate::periodic::TaskSpec;
 use crate::schedstat::{self, NonIdle, Reading};
+use crate::workload;
 
 /// How often the CPUs' run times are read (ms): finer, and reading them would
 /// be most of the load.
@@ -39,11 +40,12 @@ pub struct Report {
 }
 
 /// Runs the load for `seconds` and, in the middle, `command`.
-pub fn run(specs: &[TaskSpec], seconds: f64, settle_ms: u64, command: &[String]) -> Result<Report> {
+pub fn run(load: &Workload, seconds: f64, settle_ms: u64, command: &[String]) -> Result<Report> {
     let end = clock::now_ns() + (seconds * NS_PER_S) as u64;
     let load = {
-        let kinds: Vec<_> = specs.iter().map(TaskSpec::kind).collect();
-        thread::spawn(move || engine::run(&kinds, Course { seconds, ..Course::default() }))
+        let kinds = workload::kinds(load)?;
+        let course = Course { seconds, phases: load.phases, ..Course::default() };
+        thread::spawn(move || engine::run(&kinds, course))
     };
     clock::sleep_until(end - (seconds / 2.0 * NS_PER_S) as u64);
     let begin = clock::now_ns();

@@ -7,24 +7,15 @@ mod table;
 use std::io::IsTerminal;
 use std::process::ExitCode;
 
-use anyhow::{Error, Result};
+use anyhow::Result;
 use clap::{Parser, Subcommand};
 use powerpack_workload::{Phases, Workload};
 use serde::Serialize;
 
 use powerpack_load::engine::{self, Course};
 use powerpack_load::periodic::TaskSpec;
-use powerpack_load::{command, drain, hogs, interrupts, pipe, record, workload};
+use powerpack_load::{command, drain, hogs, interrupts, pipe, workload};
 use table::Table;
-
-/// Eight threads that run 28.0 % of one CPU; with their wake-ups, 28.4 %.
-const LIGHT: &str = "3/20 1.5/25 0.5/33*2 0.1/10*4";
-/// Forty that run a tenth of one.
-const TINY: &str = "0.05/20*40";
-/// A big one among six small ones.
-const MIXED: &str = "10/50 0.2/10*6";
-/// Short ones, of which the wake-up latency is all that matters.
-const WAKE: &str = "0.1/10*4 1/25*2";
 
 /// Loads for measuring schedulers. Prints a table on a terminal, else one JSON
 /// object.
@@ -53,26 +44,6 @@ enum Load {
         #[arg(required = true)]
         tasks: Vec<TaskSpec>,
     },
-    /// The light load: eight threads, 28.4 % of one CPU
-    Light {
-        #[arg(long, default_value_t = 15.0)]
-        seconds: f64,
-    },
-    /// Many tiny threads: 40 of 0.05 ms in 20
-    Tiny {
-        #[arg(long, default_value_t = 10.0)]
-        seconds: f64,
-    },
-    /// One big thread (10 ms in 50) among six small ones
-    Mixed {
-        #[arg(long, default_value_t = 10.0)]
-        seconds: f64,
-    },
-    /// Short threads only, for their wake-up latency
-    Wake {
-        #[arg(long, default_value_t = 10.0)]
-        seconds: f64,
-    },
     /// Threads that compute without a pause
     Hogs {
         #[arg(long, default_value_t = 10.0)]
@@ -94,14 +65,14 @@ enum Load {
         #[arg(long)]
         pin: Option<usize>,
     },
-    /// What a workload of the simulator says, for real
+    /// The threads of a workload
     Workload {
         #[arg(long, default_value_t = 10.0)]
         seconds: f64,
         /// Measure only after this many of them, when the scheduler knows the load
         #[arg(long, default_value_t = 0.0)]
         settle: f64,
-        /// One that comes with the simulator, or a TOML file
+        /// One that comes with it, as light, RUN/PERIOD in ms, or a TOML file
         workload: String,
     },
     /// Any other program, until it ends
@@ -115,7 +86,7 @@ enum Load {
         #[arg(long, default_value_t = 10.0)]
         seconds: f64,
     },
-    /// Under a periodic load, run a command that switches the scheduler's mode,
+    /// Under a workload, run a command that switches the scheduler's mode,
     /// and see when the surplus CPUs are left alone
     Drain {
         #[arg(long, default_value_t = 4.0)]
@@ -123,9 +94,9 @@ enum Load {
         /// A CPU is drained once it has been left alone for this long
         #[arg(long, default_value_t = 200)]
         settle_ms: u64,
-        /// The load, as for `periodic`
-        #[arg(long, value_delimiter = ' ', default_value = LIGHT)]
-        tasks: Vec<TaskSpec>,
+        /// Which workload
+        #[arg(long, default_value = "light")]
+        workload: String,
         /// The command, run in the middle
         #[arg(last = true, required = true)]
         command: Vec<String>,
@@ -147,18 +118,12 @@ fn main() -> ExitCode {
 }
 
 fn run(load: Load, json: bool) -> Result<String> {
-    let preset = |seconds, tasks: &str, phases| -> Result<String> {
-        let course = Course { seconds, phases, ..Course::default() };
-        show(&periodic(&specs(tasks)?, course)?, json)
-    };
     match load {
         Load::Periodic { seconds, settle, phases, tasks } => {
-            show(&periodic(&tasks, Course { seconds, settle, phases, ..Course::default() })?, json)
+            let kinds: Vec<_> = tasks.iter().map(TaskSpec::kind).collect();
+            let course = Course { seconds, settle, phases, ..Course::default() };
+            show(&engine::run(&kinds, course.checked()?)?, json)
         }
-        Load::Light { seconds } => preset(seconds, LIGHT, Phases::Together),
-        Load::Tiny { seconds } => preset(seconds, TINY, Phases::Even),
-        Load::Mixed { seconds } => preset(seconds, MIXED, Phases::Together),
-        Load::Wake { seconds } => preset(seconds, WAKE, Phases::Even),
         Load::Hogs { seconds, count, nice, pin } => {
             show(&hogs::run(seconds, count, &nice, pin)?, json)
         }
@@ -170,23 +135,15 @@ fn run(load: Load, json: bool) -> Result<String> {
         }
         Load::Command { command } => show(&command::run(&command)?, json),
         Load::Interrupts { seconds } => show(&interrupts::run(seconds)?, json),
-        Load::Drain { seconds, settle_ms, tasks, command } => {
-            show(&drain::run(&tasks, seconds, settle_ms, &command)?, json)
+        Load::Drain { seconds, settle_ms, workload, command } => {
+            let workload = Workload::find(&workload)?;
+            show(&drain::run(&workload, seconds, settle_ms, &command)?, json)
         }
     }
 }
 
-fn periodic(tasks: &[TaskSpec], course: Course) -> Result<record::Report> {
-    let kinds: Vec<_> = tasks.iter().map(TaskSpec::kind).collect();
-    engine::run(&kinds, course.checked()?)
-}
-
 fn show(report: &(impl Serialize + Table), json: bool) -> Result<String> {
     Ok(if json { serde_json::to_string(report)? } else { report.table() })
-}
-
-fn specs(text: &str) -> Result<Vec<TaskSpec>> {
-    text.split_whitespace().map(|task| task.parse().map_err(Error::msg)).collect()
 }
 
 #[cfg(test)]
@@ -198,12 +155,5 @@ mod tests {
     #[test]
     fn definition_is_consistent() {
         Cli::command().debug_assert();
-    }
-
-    #[test]
-    fn the_light_load_is_that_of_the_published_figures() {
-        let share = |load| specs(load).unwrap().iter().map(TaskSpec::cpu_pct).sum::<f64>();
-        assert!((share(LIGHT) - 28.03).abs() < 0.01, "{}", share(LIGHT));
-        assert!((share(TINY) - 10.0).abs() < 0.01, "{}", share(TINY));
     }
 }

@@ -51,11 +51,6 @@ impl TaskSpec {
             work: Work::Periodic { run_ns: self.run_ns, rhythm },
         }
     }
-
-    /// What its threads need of one CPU (%).
-    pub fn cpu_pct(&self) -> f64 {
-        100.0 * self.run_ns as f64 * self.count as f64 / self.period_ns as f64
-    }
 }
 
 #[cfg(test)]

@@ -18,6 +18,6 @@ fn periodic_burns_what_it_is_told_within_2_percent() {
     let report: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
     let activations = |task: usize| report["tasks"][task]["activations"].as_f64().unwrap();
     let expected = activations(0) * 0.030 + activations(1) * 0.020;
-    assert!(activations(0) > 10.0, "{report}");
+    assert!(activations(0) > 3.0, "{report}");
     assert!((used / expected - 1.0).abs() < 0.02, "expected {expected} s, used {used} s");
 }

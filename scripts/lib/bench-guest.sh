@@ -60,10 +60,11 @@ switch_mode() {
 # Several at once would be measured as one: none of these overlap.
 measure() {
 	local load times
-	for load in light:15 tiny:10 mixed:10 wake:10 interrupts:10; do
+	for load in light:15 tiny:10 mixed:10 short:10; do
 		! wants "${load%:*}" ||
-			emit "${load%:*}" "$(powerpack-load "${load%:*}" --seconds "$(scaled "${load#*:}")")"
+			emit "${load%:*}" "$(powerpack-load workload --seconds "$(scaled "${load#*:}")" "${load%:*}")"
 	done
+	! wants interrupts || emit interrupts "$(powerpack-load interrupts --seconds "$(scaled 10)")"
 	if wants pipe; then
 		emit pipe_pinned "$(powerpack-load pipe --rounds 2000 --pin 1)"
 		emit pipe_free "$(powerpack-load pipe --rounds 2000)"
@@ -80,7 +81,7 @@ measure() {
 		! wants switch || switch_mode
 	fi
 	if [ "$sched" = eevdf ] && wants light && [ "$run" = 1 ]; then
-		emit floor "$(taskset -c 3 powerpack-load light --seconds "$(scaled 15)")"
+		emit floor "$(taskset -c 3 powerpack-load workload --seconds "$(scaled light 15)")"
 	fi
 }
 

@@ -40,7 +40,7 @@ is_asked() {
 }
 
 start
-powerpack-load light --seconds 1 --json >/dev/null
+powerpack-load workload --seconds 1 light --json >/dev/null
 [ "$(target 3)" = null ] || fail "it asks for frequencies that there are not: $(target 3)"
 stop
 mkdir -p "$prefix/sys/devices/system/cpu/cpufreq/policy0"

@@ -27,7 +27,7 @@ becomes() {
 }
 
 start --mode packing --metrics
-powerpack-load light --seconds 10 >/dev/null
+powerpack-load workload --seconds 10 light >/dev/null
 get http://127.0.0.1:9994/metrics >/tmp/metrics
 # Prometheus' own parser is lenient, and promtool knows the older format alone.
 python3 - >/tmp/faults 2>&1 <<-'PYTHON' || fail "this is no OpenMetrics: $(tail -n 1 /tmp/faults)"

@@ -11,7 +11,7 @@ beyond=$(json beyond_busiest_pct </tmp/light.json)
 awk -v b="$beyond" 'BEGIN { exit !(b < 0.1) }' || fail "beyond the busiest CPU: $beyond % in packing"
 [ "$(json overruns </tmp/light.json)" = 0 ] || fail "overruns in packing"
 scx_powerpack mode spread >/dev/null
-powerpack-load light --seconds 5 >/tmp/light.json
+powerpack-load workload --seconds 5 light >/tmp/light.json
 beyond=$(json beyond_busiest_pct </tmp/light.json)
 awk -v b="$beyond" 'BEGIN { exit !(b > 10) }' || fail "beyond the busiest CPU: $beyond % in spread"
 stop

@@ -6,7 +6,7 @@
 
 start --mode packing
 loads=$(cat $SCX/enable_seq)
-powerpack-load light --seconds 30 >/tmp/light.json &
+powerpack-load workload --seconds 30 light >/tmp/light.json &
 light=$!
 powerpack-load hogs --seconds 30 --count 2 >/tmp/hogs.json &
 hogs=$!

@@ -28,7 +28,7 @@ ceiling_is() { scx_powerpack status --json | grep -q "\"max_cores\":$1,"; }
 
 refused 'needs a terminal' scx_powerpack top
 start --mode packing
-powerpack-load light --seconds 60 >/tmp/light.json &
+powerpack-load workload --seconds 60 light >/tmp/light.json &
 light=$!
 in_tmux -f /dev/null new-session -d -x 80 -y 24 "bash --norc"
 key 'scx_powerpack top' Enter

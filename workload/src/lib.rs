@@ -322,3 +322,24 @@ impl TaskKind {
         Ok(())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What the periodic tasks of a workload need of one CPU (%).
+    fn cpu_pct(name: &str) -> f64 {
+        let workload = Workload::find(name).unwrap();
+        let of_kind = |kind: &TaskKind| {
+            let spec = kind.periodic.unwrap();
+            100.0 * kind.count as f64 * spec.run_ms / spec.period_ms
+        };
+        workload.task.iter().map(of_kind).sum()
+    }
+
+    #[test]
+    fn loads_with_published_figures_are_what_they_were() {
+        assert!((cpu_pct("light") - 28.03).abs() < 0.01, "{}", cpu_pct("light"));
+        assert!((cpu_pct("tiny") - 10.0).abs() < 0.01, "{}", cpu_pct("tiny"));
+    }
+}
