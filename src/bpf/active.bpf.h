@@ -24,18 +24,33 @@ static __always_inline struct pp_sizing *sizing_of(u32 node)
 	return &sizings[topology.nr_nodes > 1 ? node % PP_MAX_NODES : 0];
 }
 
-/* The utilization that real-time tasks have of a CPU. Where in the time since it was last
- * asked for they ran does not matter, as that is short. */
-static __always_inline u32 measure_rt(struct pp_cpu *cpu, u64 now)
-{
-	u64 ran = cpu->rt_ns, elapsed = now - cpu->rt_updated_ns;
+/* What real-time tasks use of a CPU, as of when the active set was last sized. */
+struct pp_rt_util {
+	u64 updated_ns; /* the time that it stands for */
+	u64 used_ns;	/* of pp_cpu.rt_ns, and of what they used then, what is in @fp */
+	u32 fp;		/* as pp_cpu.util_fp */
+};
 
+static struct pp_rt_util rt_utils[PP_MAX_CPUS];
+
+/* The utilization that real-time tasks have of a CPU, what they use just now included: a burst
+ * that counted as it ends would be longer than the time since the last sizing. Where in that
+ * time they ran does not matter, as it is short. */
+static __always_inline u32 measure_rt(const struct pp_cpu *cpu, u32 rank, u64 now)
+{
+	struct pp_rt_util *util = &rt_utils[rank % PP_MAX_CPUS];
+	u64 used_ns = cpu->rt_ns + rt_used_since(cpu, now);
+	s64 ran = used_ns - util->used_ns, elapsed = now - util->updated_ns;
+
+	if (ran > 0)
+		util->used_ns = used_ns;
+	else /* account_rt() is at it on that CPU, and has not added it yet */
+		ran = 0;
 	if (ran > elapsed)
 		ran = elapsed;
-	cpu->rt_fp = util_after(cpu->rt_fp, elapsed - ran, ran, capacity_now(cpu));
-	cpu->rt_updated_ns = now;
-	cpu->rt_ns = 0;
-	return pp_util(cpu->rt_fp);
+	util->fp = util_after(util->fp, elapsed - ran, ran, capacity_now(cpu));
+	util->updated_ns = now;
+	return pp_util(util->fp);
 }
 
 /* A CPU's utilization now, noted for readers of the map of CPUs. Only here, where its cache
@@ -58,7 +73,7 @@ verified_once u32 measure_rank(u32 rank, u64 now)
 	if (!cpu->online)
 		return 0;
 	bound = pp_util(util_after(cpu->bound_fp, now - cpu->bound_updated_ns, 0, 0));
-	kept = bound + measure_rt(cpu, now);
+	kept = bound + measure_rt(cpu, rank, now);
 	*left = cpu->capacity > kept ? cpu->capacity - kept : 1;
 	return util > bound ? util - bound : 0;
 }

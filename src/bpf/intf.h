@@ -158,20 +158,19 @@ struct pp_cpu {
 	u16 direct_waiting; /* one of them has not run yet */
 	u32 dispatches;
 	u16 online;
-	u16 seen; /* has been online since the scheduler was loaded */
+	u8 seen;     /* has been online since the scheduler was loaded */
+	u8 tickless; /* an isolated CPU: what it runs has a slice without end */
 	u32 curr_queue;
 	u32 perf; /* 0..1024, the performance target that was last set */
 	/* Real-time tasks and the like, which go before all of ours. */
-	u32 rt_preempts;   /* they have taken the CPU from a task of ours */
-	u32 rt_fp;	   /* their utilization when the active set was last sized, as util_fp */
-	u32 util;	   /* utilization at that instant, 0..1024 */
-	u32 curr_weight;   /* of the running task */
-	u32 starving;	   /* a task in this queue, less 1, has waited too long; 0: none */
-	u64 rt_updated_ns; /* the time that rt_fp stands for */
-	u64 rt_ns;	   /* what they have used since */
-	u64 rt_est_ns;	   /* for how long they are expected to take it */
-	u64 rt_since_ns;   /* since when a higher class has had the CPU; 0: it has not */
-	u64 clock_offset;  /* see pp_clock_offset() */
+	u32 rt_preempts;  /* they have taken the CPU from a task of ours */
+	u32 util;	  /* utilization at that instant, 0..1024 */
+	u32 curr_weight;  /* of the running task */
+	u32 starving;	  /* a task in this queue, less 1, has waited too long; 0: none */
+	u64 rt_ns;	  /* what they have used since the scheduler was loaded */
+	u64 rt_est_ns;	  /* for how long they are expected to take it */
+	u64 rt_since_ns;  /* since when a higher class has had the CPU; 0: it has not */
+	u64 clock_offset; /* see pp_clock_offset() */
 	u64 events[PP_NR_EVENTS];
 	u32 rank; /* its place in the order in which CPUs are filled */
 	enum pp_cpu_state state;
