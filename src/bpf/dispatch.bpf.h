@@ -152,8 +152,7 @@ static bool take_from_cpus(s32 cpu)
 {
 	u32 rank, from = 0, efficient = efficient_below_ceiling();
 
-	if (nr_waiting_for_cpus <= 0 || rank_of(cpu) >= topology.nr_free ||
-	    rank_of(cpu) >= active_set.ceiling)
+	if (nr_waiting_for_cpus <= 0 || is_isolated(cpu) || rank_of(cpu) >= active_set.ceiling)
 		return false;
 	if (nr_waiting_efficient > 0 && rank_of(cpu) >= efficient)
 		from = efficient;
@@ -195,11 +194,14 @@ static __always_inline bool may_stay(struct task_struct *prev, const struct pp_t
 	return in_scope(scope, cpu);
 }
 
-/* Let @prev go on, if it may. */
+/* Let @prev go on, if it may. One that may have its CPU without ticks must be placed again for
+ * that, by place_bound(). */
 static __always_inline bool stays(struct task_struct *prev, s32 cpu)
 {
 	struct pp_task *task = task_of(prev);
 
+	if (task && wants_no_ticks(prev, cpu))
+		return false;
 	if (!may_stay(prev, task, cpu))
 		return false;
 	if (task)

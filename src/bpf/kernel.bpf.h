@@ -16,6 +16,7 @@
 #undef SCX_ENQ_WAKEUP
 #undef SCX_ENQ_LAST
 #undef SCX_KICK_PREEMPT
+#undef SCX_SLICE_INF
 #undef SCX_DSQ_GLOBAL
 #undef SCX_DSQ_LOCAL_ON
 #undef SCX_TASK_QUEUED
@@ -24,6 +25,7 @@
 #define SCX_ENQ_LAST bpf_core_enum_value(enum scx_enq_flags, SCX_ENQ_LAST)
 #define SCX_KICK_PREEMPT bpf_core_enum_value(enum scx_kick_flags, SCX_KICK_PREEMPT)
 #define SCX_DSQ_GLOBAL bpf_core_enum_value(enum scx_dsq_id_flags, SCX_DSQ_GLOBAL)
+#define SCX_SLICE_INF bpf_core_enum_value(enum scx_public_consts, SCX_SLICE_INF)
 #define SCX_DSQ_LOCAL_ON bpf_core_enum_value(enum scx_dsq_id_flags, SCX_DSQ_LOCAL_ON)
 #define SCX_TASK_QUEUED bpf_core_enum_value(enum scx_ent_flags, SCX_TASK_QUEUED)
 

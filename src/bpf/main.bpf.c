@@ -165,6 +165,7 @@ void BPF_STRUCT_OPS(powerpack_running, struct task_struct *p)
 	update_perf_at_start(cpu, scx_bpf_task_cpu(p), task, now);
 	if (direct && !task->run_ns)
 		let_earlier_first(cpu, scx_bpf_task_cpu(p));
+	note_tickless(p, cpu, scx_bpf_task_cpu(p));
 }
 
 void BPF_STRUCT_OPS(powerpack_tick, struct task_struct *p)

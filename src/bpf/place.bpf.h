@@ -23,6 +23,29 @@ static __always_inline void set_curr(struct pp_cpu *state, const struct pp_task 
 		scale_of(task->queue)->front = task->vtime;
 }
 
+/* A task bound to an isolated CPU is alone there, mostly, and is to have no ticks: the kernel
+ * stops them for a slice without end. note_tickless() sees to it that it does not keep others
+ * from the CPU. */
+static __always_inline u64 slice_on(const struct task_struct *p, s32 cpu)
+{
+	return wants_no_ticks(p, cpu) ? SCX_SLICE_INF : PP_SLICE_ALONE_NS;
+}
+
+/* @p, which begins to run on @cpu, may have a slice without end: that a task which comes for the
+ * CPU ends, in wait_behind(). One that comes at this instant is seen here or sees @tickless, as
+ * both sides write before they read, with an atomic add to the queue between. (What is lost
+ * nevertheless waits for a second: then the kernel calls ops.tick, from another CPU.) */
+static __always_inline void note_tickless(const struct task_struct *p, struct pp_cpu *state,
+					  s32 cpu)
+{
+	if (!is_isolated(cpu))
+		return;
+	state->tickless = p->scx.slice == SCX_SLICE_INF;
+	if (state->tickless && (__sync_fetch_and_add(&queue_of(cpu_queue(cpu))->nr, 0) > 0 ||
+				scx_bpf_dsq_nr_queued(SCX_DSQ_LOCAL_ON | cpu) > 0))
+		scx_bpf_kick_cpu(cpu, SCX_KICK_PREEMPT);
+}
+
 /* Put @p straight into the local DSQ of @cpu; no queue is involved. */
 verified_once int run_on(struct task_struct *p __arg_trusted, struct pp_task *task __arg_nonnull,
 			 s32 cpu, u64 enq_flags)
@@ -36,7 +59,7 @@ verified_once int run_on(struct task_struct *p __arg_trusted, struct pp_task *ta
 		set_curr(state, task);
 		state->direct_waiting = 1;
 	}
-	scx_bpf_dsq_insert(p, SCX_DSQ_LOCAL_ON | cpu, PP_SLICE_ALONE_NS, enq_flags);
+	scx_bpf_dsq_insert(p, SCX_DSQ_LOCAL_ON | cpu, slice_on(p, cpu), enq_flags);
 	return 0;
 }
 
@@ -47,8 +70,8 @@ static __always_inline bool may_go_direct(s32 cpu)
 	struct pp_cpu *state = cpu_state(cpu);
 	struct pp_queue *own = queue_of(cpu_queue(cpu)), *shared = queue_of(llc_queue(cpu));
 
-	return !state->direct_waiting && own->nr <= 0 && shared->nr <= 0 &&
-	       state->direct_streak < PP_DIRECT_STREAK_MAX;
+	return !state->direct_waiting && !(state->running_since_ns && state->tickless) &&
+	       own->nr <= 0 && shared->nr <= 0 && state->direct_streak < PP_DIRECT_STREAK_MAX;
 }
 
 /* Whether @cpu is at a run that is, or has become, long. */
@@ -196,7 +219,8 @@ verified_once bool goes_before(const struct pp_task *task __arg_nonnull, s32 cpu
 				 now - state->exec_start_ns, waking.own);
 }
 
-/* Queue @p behind busy @cpu, and take the CPU if it is to go first. */
+/* Queue @p behind busy @cpu, and take the CPU if it is to go first, or what runs there would
+ * never end by itself. */
 verified_once int wait_behind(struct task_struct *p __arg_trusted,
 			      struct pp_task *task __arg_nonnull, s32 cpu, u32 queue, u64 enq_flags)
 {
@@ -206,10 +230,10 @@ verified_once int wait_behind(struct task_struct *p __arg_trusted,
 	/* Or clang makes two of all that follows. */
 	barrier_var(preempt);
 	insert_queue(p, task, queue, enq_flags);
-	if (preempt) {
+	if (preempt)
 		count(PP_EV_PREEMPT);
+	if (preempt || cpu_state(cpu)->tickless)
 		scx_bpf_kick_cpu(cpu, SCX_KICK_PREEMPT);
-	}
 	return 0;
 }
 
@@ -325,6 +349,12 @@ verified_once int place_bound(struct task_struct *p __arg_trusted,
 	s32 cpu = scx_bpf_task_cpu(p);
 
 	note_why(p, task, PP_WHY_BOUND, cpu);
+	/* None waits. The CPU is about to go idle: see spill(). */
+	if ((enq_flags & SCX_ENQ_LAST) && wants_no_ticks(p, cpu)) {
+		run_on(p, task, cpu, enq_flags);
+		scx_bpf_kick_cpu(cpu, 0);
+		return 0;
+	}
 	/* Not behind a long run, which would not be preempted for it. */
 	if ((enq_flags & SCX_ENQ_WAKEUP) && may_go_direct(cpu) && !runs_long(cpu)) {
 		run_on(p, task, cpu, enq_flags);

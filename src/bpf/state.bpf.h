@@ -260,6 +260,18 @@ static __always_inline bool is_bound(const struct task_struct *p)
 				   prologue_levels);
 }
 
+/* Whether @cpu is kept free of what is not bound to it (nohz_full). */
+static __always_inline bool is_isolated(s32 cpu)
+{
+	return rank_of(cpu) >= topology.nr_free;
+}
+
+/* Whether @p, which is on @cpu, is to have no ticks there: on an isolated CPU, and for good. */
+static __always_inline bool wants_no_ticks(const struct task_struct *p, s32 cpu)
+{
+	return is_isolated(cpu) && p->nr_cpus_allowed == 1;
+}
+
 /* For is_bound(). */
 static __always_inline void note_prologue(void)
 {

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Four cores of two threads, the last one kept free of ticks: only who is bound to it
-# runs there, in every mode.
+# Four cores of two threads, the last one isolated (nohz_full): only tasks bound to it run there,
+# in every mode. One that is alone there has no ticks, and lets others run all the same.
 # vm: --slow-virtual-time --topology sockets=1,cores=4,threads=2 --append nohz_full=6,7
 # only: 7
 . "$(dirname "$0")/lib.bash"
@@ -21,4 +21,29 @@ for mode in packing balance spread; do
 done
 powerpack-load hogs --seconds 3 --count 1 --pin 7 >/tmp/hogs.json
 [ "$(busy /tmp/hogs.json 7)" -ge 60 ] || fail "a pinned task does not run: $(cat /tmp/hogs.json)"
+
+ticks_of_7() { awk '$1 == "LOC:" { print $9 }' /proc/interrupts; }
+
+powerpack-load hogs --seconds 5 --count 1 --pin 7 >/tmp/hog.json &
+hog=$!
+nap 2
+before=$(ticks_of_7)
+nap 2
+ticks=$(($(ticks_of_7) - before))
+wait $hog
+# 500 at HZ=250; one a second is the kernel's own.
+[ $ticks -le 50 ] || fail "a task alone on an isolated CPU had $ticks ticks in 2 s"
+
+powerpack-load hogs --seconds 5 --count 1 --pin 7 >/tmp/hog.json &
+hog=$!
+nap 1
+taskset -c 7 powerpack-load periodic --seconds 3 '0.05/7' >/tmp/probe.json
+wait $hog
+longest=$(sed 's/.*"wake_latency":{[^}]*"max_us":\([0-9]*\).*/\1/' /tmp/probe.json)
+[ "$longest" -le 4500 ] || fail "a thread beside a task without ticks waits: $(cat /tmp/probe.json)"
+[ "$(json activations </tmp/probe.json)" -ge 400 ] || fail "it ran too seldom: $(cat /tmp/probe.json)"
+
+powerpack-load hogs --seconds 4 --count 2 --pin 7 >/tmp/hogs.json
+json_list cpu_s </tmp/hogs.json | awk '{ exit !($1 > 1.7 && $2 > 1.7) }' ||
+	fail "two on an isolated CPU do not share it: $(cat /tmp/hogs.json)"
 stop

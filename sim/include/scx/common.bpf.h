@@ -37,6 +37,7 @@ enum scx_dsq_id_flags { SCX_DSQ_GLOBAL = 1ULL << 63 | 1, SCX_DSQ_LOCAL_ON = 3ULL
 enum scx_ent_flags { SCX_TASK_QUEUED = 1 };
 enum scx_ops_flags { SCX_OPS_ENQ_LAST = 2, SCX_OPS_ENQ_EXITING = 4 };
 enum { NUMA_NO_NODE = -1 };
+enum scx_public_consts { SCX_SLICE_INF = ~0ULL };
 
 /* Shared with sim/src/ffi.rs, which asserts the sizes too. */
 struct cpumask {
