@@ -1,14 +1,16 @@
 # shellcheck shell=bash
 # The tests on real kernels: those that want the same VM share a boot. Sourced after steps.sh.
 
+# The test of the package, and whether there is one of this commit that it is to be run with.
+DEB_TEST=tests/vm/deb.sh
+with_deb=false
 has_deb() { [ -n "$(scripts/lib/current-deb.sh 2>/dev/null)" ]; }
 
-# Tests of what the agent does on any kernel say "# only: 7": once is enough. The package's
-# test needs one of this commit.
+# Tests of what the agent does on any kernel say "# only: 7": once is enough.
 tests_for() {
 	local file only
 	for file in tests/vm/*.sh; do
-		[ "$file" != tests/vm/deb.sh ] || has_deb || continue
+		[ "$file" != "$DEB_TEST" ] || $with_deb || continue
 		only=$(sed -n 's/^# only: //p' "$file")
 		[ "${only:-$1}" != "$1" ] || echo "$file"
 	done
@@ -127,11 +129,18 @@ run_boots() {
 	wait
 }
 
+# For the next run: see longest_first.
+keep_durations() { cp "$STEPS/tests" "$LAST_RUN"; }
+
 # All tests on these kernels.
 vm_tests() {
 	step "VM tools" ensure_vm_tools
 	step "prometheus" locked prometheus ensure_prometheus
-	has_deb || echo "left out: deb (scripts/build-deb makes the package that it tests)"
+	if has_deb; then
+		with_deb=true
+	else
+		echo "left out: deb (scripts/build-deb makes the package that it tests)"
+	fi
 	boots "$@" | run_boots
-	cp "$STEPS/tests" "$LAST_RUN"
+	keep_durations
 }
