@@ -171,8 +171,8 @@ def main():
     virtual = machine["virtual_machine"]
     print(
         "# The seeds' workloads, measured\n\n"
-        "Made by `scripts/bench-seeds`: `scx_powerpack bench --suite seeds` in the test VM,\n"
-        "and the figures of the mails beside it. What each figure means is in\n"
+        f"Made by `scripts/bench-seeds` {sys.argv[2]}: `scx_powerpack bench --suite seeds` in the\n"
+        "test VM, and the figures of the mails beside it. What each figure means is in\n"
         "[measuring.md](measuring.md); the simulator makes the same tables with energy, on the\n"
         "machines of the mails, in [simulator-tables.md](simulator-tables.md).\n"
     )
