@@ -3,8 +3,8 @@
 use crate::bpf_intf as intf;
 use crate::machine::topology::Ranks;
 
-/// Sets of ranks are kept in words of this many bits.
-const WORD_BITS: usize = intf::pp_limits_PP_WORD_BITS as usize;
+/// BPF keeps sets of ranks in words of this many bits.
+pub const WORD_BITS: usize = intf::pp_limits_PP_WORD_BITS as usize;
 
 fn set(ranks: &mut [u64], rank: usize) {
     ranks[rank / WORD_BITS] |= 1 << (rank % WORD_BITS);

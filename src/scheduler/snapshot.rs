@@ -2,9 +2,7 @@
 
 use super::latency::Latency;
 use crate::bpf_intf as intf;
-
-/// Sets of ranks are kept in words of this many bits.
-const WORD_BITS: usize = intf::pp_limits_PP_WORD_BITS as usize;
+use crate::machine::bpf_topology::WORD_BITS;
 
 /// All that the BPF side tells, at one instant.
 pub struct Snapshot {
