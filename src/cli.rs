@@ -153,7 +153,8 @@ pub struct BenchArgs {
     pub suite: String,
 
     /// What to compare: `eevdf` (the kernel's own), a mode of ours (`packing:small`, `MODE@N`
-    /// for at most N cores), or the command of another scheduler, as "scx_lavd --powersave"
+    /// for at most N cores, `MODE/PCT/MS` for --fill-pct and --latency-budget-ms), or the command
+    /// of another scheduler, as "scx_lavd --powersave"
     #[arg(long, value_name = "SYSTEM,..", value_delimiter = ',', default_values = ["eevdf", "packing", "spread"])]
     pub against: Vec<String>,
 
@@ -215,8 +216,9 @@ pub struct SimArgs {
     #[arg(long, default_value = "light")]
     pub workload: String,
 
-    /// The systems to compare: a mode, `packing:small`, `MODE@N` on at most N cores, or an
-    /// earlier system; with `+GOVERNOR` for another frequency governor than the machine's own
+    /// The systems to compare: a mode, `packing:small`, `MODE@N` on at most N cores,
+    /// `MODE/PCT/MS` for --fill-pct and --latency-budget-ms, or an earlier system; with
+    /// `+GOVERNOR` for another frequency governor than the machine's own
     #[arg(long, value_name = "POLICY,..", value_delimiter = ',', default_values = ["packing", "spread"])]
     pub policy: Vec<String>,
 

@@ -15,6 +15,7 @@ use super::results::SystemInfo;
 use crate::control::protocol::{self, Request};
 use crate::machine::kernel;
 use crate::settings::mode::Mode;
+use crate::settings::named::NamedMode;
 use crate::settings::policy::{MaxCores, PolicyArgs};
 
 /// The kernel's own scheduler.
@@ -37,42 +38,29 @@ pub struct System {
 }
 
 impl System {
-    /// `eevdf`, one of our modes as `MODE[:small][@CORES]`, else a command. Fails with a
-    /// sentence.
+    /// `eevdf`, one of our modes (see [`NamedMode`]), else a command. Fails with a sentence.
     pub fn parse(text: &str) -> Result<Self> {
         let name = text.trim().to_owned();
         if name == EEVDF {
             return Ok(System { name, command: vec![], takes_ceilings: false });
         }
-        let (rest, cores) = match name.split_once('@') {
-            Some((rest, cores)) => (rest, Some(cores)),
-            None => (name.as_str(), None),
-        };
-        let (mode, small) = match rest.strip_suffix(":small") {
-            Some(mode) => (mode, true),
-            None => (rest, false),
-        };
-        if mode != "auto" && mode.parse::<Mode>().is_err() {
-            let command = shell_words::split(&name).with_context(|| format!("'{name}'"))?;
-            let modes = Mode::ALL.map(Mode::name).join(", ");
-            ensure!(
-                command.first().is_some_and(|name| name.starts_with("scx_") || is_installed(name)),
-                "unknown system '{name}': choose {EEVDF}, {modes}, auto, or the command of another \
-                 sched_ext scheduler, as 'scx_lavd --powersave'"
-            );
-            return Ok(System { name, command, takes_ceilings: false });
-        }
+        let Some(named) = NamedMode::parse(&name)? else { return Self::other(name) };
         let own = env::current_exe().context("cannot find this program")?;
-        let mut command = vec![own.to_string_lossy().into_owned(), "--mode".into(), mode.into()];
-        if small {
-            command.extend(["--pack", "small"].map(str::to_owned));
-        }
-        if let Some(cores) = cores {
-            cores.parse::<MaxCores>()?;
-            command.extend(["--max-cores", cores].map(str::to_owned));
-        }
-        let takes_ceilings = cores.is_none();
-        Ok(System { name, command, takes_ceilings })
+        let mut command = vec![own.to_string_lossy().into_owned()];
+        command.extend(named.options());
+        Ok(System { name, command, takes_ceilings: named.knobs.max_cores.is_none() })
+    }
+
+    /// Another sched_ext scheduler, by its command.
+    fn other(name: String) -> Result<Self> {
+        let command = shell_words::split(&name).with_context(|| format!("'{name}'"))?;
+        let modes = Mode::ALL.map(Mode::name).join(", ");
+        ensure!(
+            command.first().is_some_and(|name| name.starts_with("scx_") || is_installed(name)),
+            "unknown system '{name}': choose {EEVDF}, {modes}, auto, or the command of another \
+             sched_ext scheduler, as 'scx_lavd --powersave'"
+        );
+        Ok(System { name, command, takes_ceilings: false })
     }
 
     /// As it is written down.

@@ -5,5 +5,6 @@ pub mod auto;
 pub mod config;
 pub mod hints;
 pub mod mode;
+pub mod named;
 pub mod policy;
 pub mod workloads;

@@ -10,10 +10,11 @@ use powerpack_sim::{Comparator, Governor, Machine, PolicyBytes, Scheduler, Syste
 use crate::bpf_intf::{pp_policy, pp_topology};
 use crate::machine::bpf_topology;
 use crate::machine::topology::{RankedCpu, Ranks};
-use crate::settings::policy::{Mode, Pack, Policy, PolicyArgs};
+use crate::settings::named::NamedMode;
+use crate::settings::policy::{Choice, Mode, Policy, PolicyArgs};
 
-/// A system by the name that the user gave: `SCHEDULER[:small][@CORES][+GOVERNOR]`, as
-/// --pack small and --max-cores.
+/// A system by the name that the user gave: `SCHEDULER[+GOVERNOR]`, one of our modes (see
+/// [`NamedMode`]) or an earlier system.
 #[derive(Clone, Debug)]
 pub struct Named {
     name: String,
@@ -38,34 +39,29 @@ impl FromStr for Named {
             Some((scheduler, governor)) => (scheduler, Some(governor.parse()?)),
             None => (text, None),
         };
-        let mut knobs = PolicyArgs::default();
-        let scheduler = match scheduler.split_once('@') {
-            Some((scheduler, cores)) => {
-                knobs.max_cores = Some(cores.parse()?);
-                scheduler
-            }
-            None => scheduler,
+        let base = Named {
+            name: text.to_owned(),
+            mode: None,
+            knobs: PolicyArgs::default(),
+            comparator: None,
+            governor,
         };
-        let scheduler = match scheduler.strip_suffix(":small") {
-            Some(scheduler) => {
-                knobs.pack = Some(Pack::Small);
-                scheduler
-            }
-            None => scheduler,
-        };
-        let mode: Option<Mode> = scheduler.parse().ok();
-        let comparator = scheduler.parse().ok();
-        if mode.is_none() && comparator.is_none() {
-            bail!(
-                "unknown scheduler '{scheduler}': choose one of {}, or of the earlier systems {}",
-                Mode::ALL.map(Mode::name).join(", "),
-                Comparator::ALL.map(|(name, _)| name).join(", ")
-            );
+        if let Some(NamedMode { choice, knobs }) = NamedMode::parse(scheduler)? {
+            let Choice::Fixed(mode) = choice else { bail!("only a fixed mode can be simulated") };
+            return Ok(Named { mode: Some(mode), knobs, ..base });
         }
-        if mode.is_none() && knobs != PolicyArgs::default() {
-            bail!("only our modes have knobs: {} is none", scheduler);
+        let comparator = |name: &str| name.parse().ok();
+        if let Some(comparator) = comparator(scheduler) {
+            return Ok(Named { comparator: Some(comparator), ..base });
         }
-        Ok(Named { name: text.to_owned(), mode, knobs, comparator, governor })
+        if scheduler.split_once([':', '@']).is_some_and(|(name, _)| comparator(name).is_some()) {
+            bail!("only our modes have knobs: {scheduler} is none");
+        }
+        bail!(
+            "unknown scheduler '{scheduler}': choose one of {}, or of the earlier systems {}",
+            Mode::ALL.map(Mode::name).join(", "),
+            Comparator::ALL.map(|(name, _)| name).join(", ")
+        );
     }
 }
 
