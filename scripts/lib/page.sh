@@ -4,7 +4,7 @@
 
 # Ends the script if what is to be measured is not committed; pages made before may wait for that.
 require_clean_tree() {
-	[ -z "$(git -C "$TREE" status --porcelain -- "$TREE" ":!$TREE/docs")" ] ||
+	[ -z "$(git -C "$TREE" status --porcelain -- . ":!docs")" ] ||
 		die "commit first: the page names the commit it was measured at"
 }
 
