@@ -81,7 +81,7 @@ measure() {
 		! wants switch || switch_mode
 	fi
 	if [ "$sched" = eevdf ] && wants light && [ "$run" = 1 ]; then
-		emit floor "$(taskset -c 3 powerpack-load workload --seconds "$(scaled light 15)")"
+		emit floor "$(taskset -c 3 powerpack-load workload --seconds "$(scaled 15)" light)"
 	fi
 }
 
