@@ -93,7 +93,7 @@ fn the_manual_and_the_example_have_each_key_of_the_configuration() {
     }
 }
 
-/// Set to have the section written anew, not compared.
+/// Set to have the section written again, not compared.
 const UPDATE: &str = "UPDATE_MANUAL";
 const BEGIN: &str = ".\\\" Made from src/cli.rs: UPDATE_MANUAL=1 cargo test the_options_of\n";
 const END: &str = ".\\\" End of what is made from src/cli.rs.\n";

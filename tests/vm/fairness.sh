@@ -30,7 +30,7 @@ taskset -c 1,2 powerpack-load hogs --seconds 6 --count 6 >/tmp/six.json
 json_list cpu_s </tmp/six.json | awk '{ for (i = 1; i <= 6; i++) bad += $i < 1.7 || $i > 2.3; exit bad || NF != 6 }' ||
 	fail "six on two CPUs: $(cat /tmp/six.json)"
 
-# Nor is it only each CPU that those share by weight who wait for it: there are five on two.
+# By weight they share both CPUs together, not each one among those that wait for it: five on two.
 taskset -c 1,2 powerpack-load hogs --seconds 8 --count 5 --nice 0,0,3,3,6 >/tmp/five.json
 json_list cpu_s </tmp/five.json | awk '{
 	split("1024 1024 526 526 272", weight)
