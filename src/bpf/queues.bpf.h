@@ -16,6 +16,12 @@
 
 #include "account.bpf.h"
 
+/* Whether queue @id is of one CPU, not of an LLC. */
+static __always_inline bool is_cpu_queue(u32 id)
+{
+	return id >= PP_CPU_QUEUE_BASE;
+}
+
 /* Count @nr more tasks, of class @class and @ns in all, as waiting in queue @id. */
 static __always_inline void add_waiting(u32 id, s32 nr, u32 class, s64 ns)
 {
@@ -23,7 +29,7 @@ static __always_inline void add_waiting(u32 id, s32 nr, u32 class, s64 ns)
 
 	__sync_fetch_and_add(&queue->queued_ns[class % PP_RUN_CLASSES], ns);
 	__sync_fetch_and_add(&queue->nr, nr);
-	if (id >= PP_CPU_QUEUE_BASE)
+	if (is_cpu_queue(id))
 		__sync_fetch_and_add(&nr_waiting_for_cpus, nr);
 }
 
@@ -44,12 +50,6 @@ static __always_inline void leave_queue(struct pp_task *task)
 	add_waiting(task->queue, -1, task->queued_class, -(s64)task->queued_ns);
 	task->queued_ns = 0;
 	note_efficient(task, false);
-}
-
-/* Whether queue @id is of one CPU, not of an LLC. */
-static __always_inline bool is_cpu_queue(u32 id)
-{
-	return id >= PP_CPU_QUEUE_BASE;
 }
 
 static __always_inline struct pp_scale *scale_of(u32 id)
@@ -217,7 +217,7 @@ static __always_inline bool is_for_own_queue(const struct task_struct *p,
  * that it competes with here. */
 static __always_inline void follow_clock(struct pp_task *task, s32 cpu)
 {
-	u32 here = task->queue >= PP_CPU_QUEUE_BASE ? cpu_queue(cpu) : llc_queue(cpu);
+	u32 here = is_cpu_queue(task->queue) ? cpu_queue(cpu) : llc_queue(cpu);
 
 	if (task->queue != here)
 		join_queue(task, here);
@@ -228,7 +228,7 @@ static __always_inline void task_rival(const struct pp_task *task, struct pp_riv
 	rival->deadline = task_deadline(task);
 	rival->clock = queue_of(task->queue)->clock;
 	rival->weight = task->weight;
-	rival->own = task->queue >= PP_CPU_QUEUE_BASE;
+	rival->own = is_cpu_queue(task->queue);
 }
 
 /* What runs on a CPU, or is about to. */
@@ -237,7 +237,7 @@ static __always_inline void curr_rival(const struct pp_cpu *state, struct pp_riv
 	rival->deadline = state->curr_deadline;
 	rival->clock = queue_of(state->curr_queue)->clock;
 	rival->weight = state->curr_weight;
-	rival->own = state->curr_queue >= PP_CPU_QUEUE_BASE;
+	rival->own = is_cpu_queue(state->curr_queue);
 }
 
 /* The first task of queue @id; false: there is none. */
@@ -247,7 +247,7 @@ verified_once bool head_rival(u32 id, struct pp_rival *rival __arg_nonnull)
 	bool found = false;
 
 	rival->clock = queue_of(id)->clock;
-	rival->own = id >= PP_CPU_QUEUE_BASE;
+	rival->own = is_cpu_queue(id);
 	bpf_rcu_read_lock();
 	head = __COMPAT_scx_bpf_dsq_peek(id);
 	if (head) {

@@ -67,11 +67,12 @@ struct pp_queue queues[PP_MAX_QUEUES];
 static s32 nr_waiting_for_cpus;	 /* in all queues of single CPUs */
 static s32 nr_waiting_efficient; /* those of them that are for efficient CPUs alone */
 
-/* A CPU's own queue on the scale that is common to all of these: see pp_common_lead(). */
+/* A CPU's own queue on the scale that is common to all of these: see pp_common_lead(). Its CPU
+ * writes it at each switch, so it has a cache line of its own. */
 struct pp_scale {
 	u64 shift; /* what its clock is behind that scale */
 	u64 front; /* vtime of its task that has run last */
-};
+} __attribute__((aligned(64)));
 
 static struct pp_scale scales[PP_MAX_CPUS];
 
