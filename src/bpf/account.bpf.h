@@ -173,6 +173,12 @@ static __always_inline bool is_rt_busy(const struct pp_cpu *cpu, u64 now)
 	       pp_is_rt_long(cpu->rt_preempts ? cpu->rt_est_ns : 0, rt_used_since(cpu, now));
 }
 
+/* Whether one has just preempted a task of ours and is expected to be over soon. */
+static __always_inline bool is_back_soon(const struct pp_cpu *cpu, u64 now)
+{
+	return cpu->rt_preempts && !is_rt_busy(cpu, now);
+}
+
 /* For how long they will keep it, as far as is known. */
 static __always_inline u64 rt_left(const struct pp_cpu *cpu, u64 now)
 {

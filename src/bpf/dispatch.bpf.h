@@ -151,13 +151,15 @@ static bool take_surplus(s32 cpu)
 static bool take_from_cpus(s32 cpu)
 {
 	u32 rank, from = 0, efficient = efficient_below_ceiling();
+	u64 now = scx_bpf_now();
 
 	if (nr_waiting_for_cpus <= 0 || is_isolated(cpu) || rank_of(cpu) >= active_set.ceiling)
 		return false;
 	if (nr_waiting_efficient > 0 && rank_of(cpu) >= efficient)
 		from = efficient;
 	bpf_for (rank, from, topology.nr_ranks) {
-		if (take_from(cpu_queue(cpu_at(rank)))) {
+		if (!is_back_soon(cpu_state(cpu_at(rank)), now) &&
+		    take_from(cpu_queue(cpu_at(rank)))) {
 			count(PP_EV_STEAL);
 			return true;
 		}

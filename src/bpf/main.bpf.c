@@ -100,26 +100,11 @@ s32 BPF_STRUCT_OPS(powerpack_select_cpu, struct task_struct *p, s32 prev_cpu, u6
 	return task->restricted ? prev_cpu : queueing_cpu(prev_cpu);
 }
 
-void BPF_STRUCT_OPS(powerpack_enqueue, struct task_struct *p, u64 enq_flags)
+/* Put a task where it may wait or run, by the kind of its affinity. */
+static __always_inline void place(struct task_struct *p, struct pp_task *task, u64 enq_flags)
 {
-	struct pp_task *task = task_of(p);
 	u32 scope;
 
-	if (!task) {
-		scx_bpf_dsq_insert(p, SCX_DSQ_GLOBAL, PP_SLICE_ALONE_NS, enq_flags);
-		return;
-	}
-	leave_queue(task);
-	/* A task that may run on one CPU only is not asked about by ops.select_cpu. */
-	if (enq_flags & SCX_ENQ_WAKEUP)
-		note_wakeup(task);
-	/* A CPU that goes offline is not asked for its queues any more, and must
-	 * not kick others. The kernel wakes the CPU that gets the task. */
-	if (!cpu_state(scx_bpf_task_cpu(p))->online || is_dying_here()) {
-		note_why(p, task, PP_WHY_OFFLINE, scx_bpf_task_cpu(p));
-		run_on(p, task, scx_bpf_task_cpu(p), enq_flags);
-		return;
-	}
 	if (is_bound(p)) {
 		place_bound(p, task, enq_flags);
 		return;
@@ -133,6 +118,43 @@ void BPF_STRUCT_OPS(powerpack_enqueue, struct task_struct *p, u64 enq_flags)
 	if (enq_flags & SCX_ENQ_LAST)
 		count(PP_EV_EVACUATE);
 	place_free(p, task, scope, enq_flags);
+}
+
+/* A task that a real-time task has just preempted, and that is expected to go on soon: from the
+ * CPU's own queue another CPU can take it if it does not. From the local DSQ none could. */
+static __always_inline void wait_for_rt(struct task_struct *p, struct pp_task *task, u64 enq_flags)
+{
+	u32 own = cpu_queue(scx_bpf_task_cpu(p));
+
+	join_queue(task, own);
+	insert_queue(p, task, own, enq_flags);
+}
+
+void BPF_STRUCT_OPS(powerpack_enqueue, struct task_struct *p, u64 enq_flags)
+{
+	struct pp_task *task = task_of(p);
+	struct pp_cpu *cpu = cpu_state(scx_bpf_task_cpu(p));
+
+	if (!task) {
+		scx_bpf_dsq_insert(p, SCX_DSQ_GLOBAL, PP_SLICE_ALONE_NS, enq_flags);
+		return;
+	}
+	leave_queue(task);
+	/* A task that may run on one CPU only is not asked about by ops.select_cpu. */
+	if (enq_flags & SCX_ENQ_WAKEUP)
+		note_wakeup(task);
+	/* A CPU that goes offline is not asked for its queues any more, and must
+	 * not kick others. The kernel wakes the CPU that gets the task. */
+	if (!cpu->online || is_dying_here()) {
+		note_why(p, task, PP_WHY_OFFLINE, scx_bpf_task_cpu(p));
+		run_on(p, task, scx_bpf_task_cpu(p), enq_flags);
+		return;
+	}
+	if (cpu->rt_preempts && task->rt_preempted && !pp_is_rt_long(cpu->rt_est_ns, 0))
+		wait_for_rt(p, task, enq_flags);
+	else
+		place(p, task, enq_flags);
+	task->rt_preempted = false;
 }
 
 void BPF_STRUCT_OPS(powerpack_dispatch, s32 cpu, struct task_struct *prev)
@@ -174,12 +196,13 @@ void BPF_STRUCT_OPS(powerpack_tick, struct task_struct *p)
 }
 
 /* A task with some of its slice left stops only for a higher class. It would be kept in
- * the CPU's own queue; with no slice it comes to ops.enqueue instead. */
-static __always_inline void note_rt_preempts(struct task_struct *p, struct pp_cpu *cpu)
+ * the local DSQ; with no slice it comes to ops.enqueue instead. */
+static __always_inline void note_rt_preempts(struct task_struct *p, struct pp_task *task,
+					     struct pp_cpu *cpu)
 {
 	cpu->rt_preempts = 1;
-	if (pp_is_rt_long(cpu->rt_est_ns, 0))
-		scx_bpf_task_set_slice(p, 0);
+	task->rt_preempted = true;
+	scx_bpf_task_set_slice(p, 0);
 }
 
 /* A running task that is given another nice value, affinity or cgroup is taken off its CPU as
@@ -199,7 +222,7 @@ void BPF_STRUCT_OPS(powerpack_stopping, struct task_struct *p, bool runnable)
 	if (!runnable && p->__state != TASK_RUNNING)
 		account_sleep(task, now);
 	else if (runnable && p->scx.slice)
-		note_rt_preempts(p, cpu);
+		note_rt_preempts(p, task, cpu);
 	refresh_kind(p, task);
 	if (task->cgroup_generation != cgroup_generation)
 		refresh_cgroup(p, task);

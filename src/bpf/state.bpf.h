@@ -113,6 +113,7 @@ struct pp_task {
 	bool behind;	 /* its last run took most of its time: see pp_is_behind() */
 	bool off_demand; /* what it uses is not for the active set to carry */
 	bool queued_efficient;
+	bool rt_preempted; /* a real-time task has just taken its CPU */
 };
 
 struct {
