@@ -8,6 +8,7 @@ mod cli;
 mod cmd;
 mod control;
 mod machine;
+mod published;
 #[cfg(test)]
 mod pure;
 mod scheduler;

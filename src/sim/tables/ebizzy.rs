@@ -8,14 +8,8 @@ use powerpack_sim::{Machine, Outcome};
 use powerpack_workload::Workload;
 
 use super::{head, modes, notes, row, simulate};
+use crate::published::{Ebizzy, published};
 
-/// Threads, then A, B, C (percent). By capacity all three "came to be nearly null".
-const PUBLISHED: [(usize, [f64; 3]); 4] = [
-    (2, [33.0, 36.0, 4.0]),
-    (4, [31.0, 33.0, 3.0]),
-    (8, [28.0, 30.0, 3.0]),
-    (16, [31.0, 33.0, 4.0]),
-];
 /// "Each of the above run is for 30s."
 const SECONDS: f64 = 30.0;
 
@@ -26,10 +20,11 @@ pub fn print() -> Result<()> {
     let mut cells = vec!["threads".to_owned(), "published: A B C".to_owned()];
     cells.extend(systems.iter().cloned());
     head(&cells.iter().map(String::as_str).collect::<Vec<_>>());
-    for (threads, [a, b, c]) in PUBLISHED {
+    for &Ebizzy { threads, efficiency, performance, power } in &published().ebizzy {
         let workload = Workload::find(&format!("ebizzy-{threads}"))?;
         let base = simulate(&machine, &workload, SECONDS, "3.9")?;
-        let mut cells = vec![threads.to_string(), format!("{a:.0} {b:.0} {c:.0}")];
+        let drops_pct = format!("{efficiency:.0} {performance:.0} {power:.0}");
+        let mut cells = vec![threads.to_string(), drops_pct];
         for system in &systems {
             cells.push(drops(&base, &simulate(&machine, &workload, SECONDS, system)?));
         }

@@ -7,30 +7,8 @@ use powerpack_sim::{Machine, Outcome};
 use powerpack_workload::Workload;
 
 use super::{head, modes, notes, row, simulate};
+use crate::published::{RunPeriod, published};
 
-/// Run and period (ms), then OR and OH (%) of schedutil without invariance, with it,
-/// ondemand, interactive.
-type Published = (f64, f64, [(u32, f64); 4]);
-
-#[rustfmt::skip]
-const PUBLISHED: [Published; 16] = [
-    (1.0, 100.0, [(0, 79.72), (0, 95.86), (0, 68.96), (0, 100.04)]),
-    (10.0, 1000.0, [(0, 24.52), (0, 71.61), (0, 25.04), (0, 22.59)]),
-    (1.0, 10.0, [(0, 21.25), (0, 41.78), (0, 21.75), (0, 63.08)]),
-    (10.0, 100.0, [(0, 26.06), (0, 47.96), (0, 12.17), (0, 14.41)]),
-    (100.0, 1000.0, [(0, 6.36), (0, 26.03), (0, 2.57), (0, 2.17)]),
-    (6.0, 33.0, [(0, 15.67), (0, 31.61), (0, 12.39), (0, 9.39)]),
-    (66.0, 333.0, [(0, 8.94), (0, 29.46), (0, 3.74), (0, 3.42)]),
-    (4.0, 10.0, [(0, 6.26), (0, 12.93), (2, 6.26), (1, 12.23)]),
-    (40.0, 100.0, [(0, 6.93), (2, 14.08), (0, 0.47), (0, 0.05)]),
-    (400.0, 1000.0, [(0, 1.65), (0, 11.58), (0, 0.60), (0, 0.50)]),
-    (5.0, 9.0, [(0, 3.70), (0, 7.70), (2, 4.25), (5, 5.97)]),
-    (50.0, 90.0, [(1, 4.19), (6, 8.06), (0, 1.89), (0, 0.04)]),
-    (500.0, 900.0, [(0, 1.35), (5, 6.94), (0, 0.50), (0, 0.47)]),
-    (9.0, 12.0, [(0, 1.60), (56, 3.59), (2, 1.65), (1, 0.46)]),
-    (90.0, 120.0, [(0, 1.88), (21, 3.94), (0, 1.68), (0, 0.05)]),
-    (900.0, 1200.0, [(0, 0.73), (4, 4.41), (0, 0.28), (0, 0.23)]),
-];
 const GOVERNORS: [&str; 4] =
     ["3.9+schedutil-raw", "3.9+schedutil", "3.9+ondemand", "3.9+interactive"];
 /// The board's Cortex-A15s.
@@ -55,24 +33,26 @@ pub fn print() -> Result<()> {
     cells.extend(systems.iter().map(|system| format!("{system}: OR OH, energy")));
     head(&cells.iter().map(String::as_str).collect::<Vec<_>>());
     let mut sums = vec![Sum::default(); systems.len()];
-    for (run_ms, period_ms, published) in PUBLISHED {
+    let published = &published().run_period;
+    for of_mail in published {
+        let RunPeriod { run_ms, period_ms, .. } = *of_mail;
         let workload = Workload::run_period(run_ms, period_ms, Some(BIG_CPUS))?;
         let seconds = (PERIODS * period_ms / 1e3).max(SECONDS_MIN);
         let run = |system: &str| simulate(&machine, &workload, seconds, system);
         let (fast, slow) = (run("3.9+performance")?, run("3.9+powersave")?);
-        let mut cells = vec![format!("{run_ms}/{period_ms}"), four(&published)];
+        let mut cells = vec![format!("{run_ms}/{period_ms}"), four(of_mail)];
         for (system, sum) in systems.iter().zip(&mut sums) {
             let outcome = run(system)?;
             let (overhead, energy) =
                 (overhead_pct(&outcome, &fast, &slow), energy(&outcome, &fast));
             sum.overruns += outcome.overruns;
-            sum.overhead_pct += overhead / PUBLISHED.len() as f64;
-            sum.energy_mj += energy / PUBLISHED.len() as f64;
+            sum.overhead_pct += overhead / published.len() as f64;
+            sum.energy_mj += energy / published.len() as f64;
             cells.push(format!("{} {overhead:.2}, {energy:.2}", outcome.overruns));
         }
         row(cells);
     }
-    let mut cells = vec!["all: sum, mean, mean".to_owned(), all(&PUBLISHED)];
+    let mut cells = vec!["all: sum, mean, mean".to_owned(), all(published)];
     let total =
         |sum: Sum| format!("{} {:.2}, {:.2}", sum.overruns, sum.overhead_pct, sum.energy_mj);
     cells.extend(sums.into_iter().map(total));
@@ -90,14 +70,15 @@ pub fn print() -> Result<()> {
     Ok(())
 }
 
-fn four(published: &[(u32, f64); 4]) -> String {
-    published.map(|(overruns, overhead)| format!("{overruns} {overhead:.2}")).join("; ")
+fn four(published: &RunPeriod) -> String {
+    let cells = published.overruns.iter().zip(published.overhead_pct);
+    cells.map(|(overruns, pct)| format!("{overruns} {pct:.2}")).collect::<Vec<_>>().join("; ")
 }
 
-fn all(published: &[Published]) -> String {
+fn all(published: &[RunPeriod]) -> String {
     let column = |nth: usize| {
-        let overruns: u32 = published.iter().map(|row| row.2[nth].0).sum();
-        let overhead: f64 = published.iter().map(|row| row.2[nth].1).sum();
+        let overruns: u32 = published.iter().map(|row| row.overruns[nth]).sum();
+        let overhead: f64 = published.iter().map(|row| row.overhead_pct[nth]).sum();
         format!("{overruns} {:.2}", overhead / published.len() as f64)
     };
     (0..4).map(column).collect::<Vec<_>>().join("; ")

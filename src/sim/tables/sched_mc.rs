@@ -7,16 +7,8 @@ use powerpack_sim::{Machine, Outcome};
 use powerpack_workload::Workload;
 
 use super::{head, modes, notes, row, simulate};
+use crate::published::{SchedMc, published};
 
-/// Cores used, performance, power.
-const PUBLISHED: [(usize, f64, f64); 6] = [
-    (8, 1.00, 1.00),
-    (8, 1.02, 1.01),
-    (8, 0.83, 1.01),
-    (7, 0.86, 0.97),
-    (6, 0.76, 0.92),
-    (4, 0.72, 0.82),
-];
 const SECONDS: f64 = 30.0;
 /// A core is used if it is busy for more than this (percent).
 const USED_PCT: f64 = 1.0;
@@ -34,7 +26,7 @@ pub fn print() -> Result<()> {
         "power: published",
         "simulated",
     ]);
-    for (level, (cores, performance, power)) in PUBLISHED.into_iter().enumerate() {
+    for (level, &SchedMc { cores, performance, power }) in published().sched_mc.iter().enumerate() {
         let system = format!("sched_mc={level}");
         let outcome = run(&system)?;
         let published = [cores.to_string(), format!("{performance:.2}"), format!("{power:.2}")];
