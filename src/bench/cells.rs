@@ -3,6 +3,7 @@
 
 use serde::Serialize;
 
+use super::beside;
 use super::metric::Metric;
 use super::results::{LoadInfo, Results, Run, TaskFigures};
 use super::summary::{Difference, Summary};
@@ -19,7 +20,7 @@ pub struct Table {
     pub names: usize,
     pub heading: Vec<String>,
     pub rows: Vec<Vec<Cell>>,
-    /// Why something is not in it.
+    /// What else is to be known: what was published, why something is not in it.
     pub notes: Vec<String>,
 }
 
@@ -136,9 +137,24 @@ fn of_load(results: &Results, load: &LoadInfo) -> Table {
         about: load.about.clone(),
         names: 1,
         heading,
-        rows: task_rows(results, load, &systems).into_iter().chain(rows).collect(),
+        rows: cpus_row(results, load, &systems)
+            .into_iter()
+            .chain(task_rows(results, load, &systems))
+            .chain(rows)
+            .collect(),
         notes: notes(results, &[load]),
     }
+}
+
+/// The non-idle share of each CPU in the first round, where that was published of others.
+fn cpus_row(results: &Results, load: &LoadInfo, systems: &[&str]) -> Option<Vec<Cell>> {
+    let of = |system: &&str| {
+        let run = results.of(&load.name, system).next();
+        let pct = run.map(|run| run.non_idle_pct.iter().map(|pct| format!("{pct:.2}")));
+        Cell::of(pct.map_or(NOTHING.to_owned(), |pct| pct.collect::<Vec<_>>().join(" ")))
+    };
+    let name = Cell::of("non-idle of each CPU, %");
+    beside::has_cpus(load).then(|| [name].into_iter().chain(systems.iter().map(of)).collect())
 }
 
 /// The names, then a cell for each system; `None` if none of them has a figure.
@@ -192,25 +208,32 @@ fn of_group(results: &Results, group: &str) -> Table {
     let in_group = |load: &&LoadInfo| load.group.as_deref() == Some(group);
     let loads: Vec<&LoadInfo> = results.loads.iter().filter(in_group).collect();
     let systems = systems(results, &loads);
+    let has_published =
+        |load: &&LoadInfo| load.figures.iter().any(|&m| beside::cell(load, m).is_some());
+    let published = loads.iter().any(has_published).then_some("published");
     let mut rows = vec![];
     for load in &loads {
         for &metric in &load.figures {
-            let names = vec![Cell::of(&load.name), Cell::of(metric.title())];
+            let mut names = vec![Cell::of(&load.name), Cell::of(metric.title())];
+            if published.is_some() {
+                names.push(Cell::of(beside::cell(load, metric).unwrap_or_default()));
+            }
             let values = |system: &str| results.values(&load.name, system, metric);
             rows.extend(row(results, &systems, names, metric, values));
         }
     }
-    let heading = ["", ""].iter().chain(&systems).map(|&name| name.to_owned()).collect();
+    let names: Vec<&str> = ["", ""].into_iter().chain(published).collect();
+    let heading = names.iter().chain(&systems).map(|&name| name.to_owned()).collect();
     // What each of them is, if that is the same.
     let about = loads[0].about.clone();
     let about = if loads.iter().all(|load| load.about == about) { about } else { String::new() };
     let (title, notes) = (group.to_owned(), notes(results, &loads));
-    Table { title, about, names: 2, heading, rows, notes }
+    Table { title, about, names: names.len(), heading, rows, notes }
 }
 
-/// Runs that failed, each reason once.
+/// What was published of these loads, and the runs that failed, each reason once.
 fn notes(results: &Results, loads: &[&LoadInfo]) -> Vec<String> {
-    let mut notes = vec![];
+    let mut notes = beside::notes(loads);
     for run in &results.runs {
         if let Some(why) = &run.failed
             && loads.iter().any(|load| load.name == run.load)

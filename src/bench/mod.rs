@@ -1,5 +1,6 @@
 //! `scx_powerpack bench`: what packing does to the machine at hand, in numbers.
 
+mod beside;
 mod cells;
 mod child;
 mod compare;
