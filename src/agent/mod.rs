@@ -31,6 +31,7 @@ use crate::cli::Cli;
 use crate::control::preflight;
 use crate::control::protocol::Request;
 use crate::control::status::StatusClock;
+use crate::machine::cgroups::{self, CpuMaxLimits};
 use crate::machine::topology::Ranks;
 use crate::scheduler::Scheduler;
 use crate::scheduler::counters::Counters;
@@ -100,6 +101,9 @@ impl Agent<'_> {
             ranks.nr_cores(),
             ranks.llcs().len()
         );
+        if let Some(sentence) = cgroups::ignored_cpu_max(CpuMaxLimits::default().paths()) {
+            warn!("{sentence}");
+        }
         print_stats_every(self.cli);
         let mut session = Session::new(
             self.cli,

@@ -5,6 +5,7 @@ use anyhow::{Result, bail};
 use crate::bpf_intf as intf;
 use crate::control::protocol::{Reply, Request, ask};
 use crate::control::status::{CpuStatus, Status};
+use crate::machine::cgroups;
 use crate::machine::topology::Ranks;
 use crate::scheduler::counters::{Counters, EVENTS};
 use crate::settings::policy::{Choice, Pack, PolicyArgs};
@@ -85,6 +86,9 @@ fn print_status(status: &Status) {
             nr => format!(", {nr} cgroups treated by the table"),
         }
     );
+    if let Some(sentence) = cgroups::ignored_cpu_max(&status.ignored_cpu_max) {
+        println!("{sentence}");
+    }
     println!("\nrank  cpu  state     util  non-idle over the last {:.1} s", status.interval_s);
     for cpu in &status.cpus {
         println!(

@@ -49,6 +49,9 @@ pub struct Status {
     pub latency_budget_ms: u64,
     /// How many cgroups the table of workloads names.
     pub workloads: usize,
+    /// Cgroups whose `cpu.max` is not enforced; looked for only where a status alone is asked for.
+    #[serde(default)]
+    pub ignored_cpu_max: Vec<String>,
     /// CPU numbers in rank order.
     pub ranks: Vec<usize>,
     /// Since the scheduler was loaded (s).
@@ -132,6 +135,7 @@ impl StatusClock {
             fill_pct: policy.fill_pct,
             latency_budget_ms: policy.latency_budget.as_millis() as u64,
             workloads: agent.workloads,
+            ignored_cpu_max: vec![],
             ranks: ranks.cpus().iter().map(|cpu| cpu.cpu).collect(),
             uptime_s: seconds(now.now_ns.saturating_sub(self.started_ns)),
             interval_s: seconds(interval_ns),

@@ -2,6 +2,7 @@
 //! measures of itself.
 
 pub mod bpf_topology;
+pub mod cgroups;
 pub mod energy_model;
 pub mod kernel;
 pub mod sensors;

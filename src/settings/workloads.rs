@@ -1,17 +1,10 @@
 //! The table of workloads: cgroups that the user wants treated differently from what
 //! the mode says.
 
-use std::fs;
-use std::os::unix::fs::MetadataExt;
-use std::path::{Path, PathBuf};
-
 use glob::{MatchOptions, Pattern};
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
 use crate::bpf_intf as intf;
-
-/// Where cgroups are, as directories.
-const CGROUP_ROOT: &str = "/sys/fs/cgroup";
 
 /// How a workload is treated, in every mode.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -93,44 +86,6 @@ impl Table {
             .find(|(patterns, _)| patterns.iter().any(matches))
             .map_or(Treatment::None, |(_, treatment)| treatment)
     }
-}
-
-/// A cgroup that is there.
-#[derive(Clone, Debug)]
-pub struct Cgroup {
-    /// From the root on, without a leading `/`.
-    pub path: String,
-    /// The kernel's number of it.
-    pub id: u64,
-}
-
-/// How many cgroups there are: what changes when one comes or goes. Cheap, unlike a walk.
-pub fn count_cgroups() -> usize {
-    let text = fs::read_to_string(Path::new(CGROUP_ROOT).join("cgroup.stat")).unwrap_or_default();
-    let count = text.lines().find_map(|line| line.strip_prefix("nr_descendants "));
-    count.and_then(|count| count.trim().parse().ok()).unwrap_or(0)
-}
-
-/// All cgroups below the root; those that vanish meanwhile are left out.
-pub fn cgroups() -> Vec<Cgroup> {
-    let root = Path::new(CGROUP_ROOT);
-    let (mut found, mut open) = (Vec::new(), vec![PathBuf::from(root)]);
-    while let Some(dir) = open.pop() {
-        let Ok(entries) = fs::read_dir(&dir) else { continue };
-        for entry in entries.flatten() {
-            let is_dir = entry.file_type().is_ok_and(|kind| kind.is_dir());
-            let Ok(meta) = entry.metadata() else { continue };
-            if !is_dir {
-                continue;
-            }
-            let path = entry.path();
-            if let Some(path) = path.strip_prefix(root).ok().and_then(Path::to_str) {
-                found.push(Cgroup { path: path.to_owned(), id: meta.ino() });
-            }
-            open.push(path);
-        }
-    }
-    found
 }
 
 #[cfg(test)]

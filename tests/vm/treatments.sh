@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # The table of workloads: a cgroup that is to be spread is spread in packing, and one that is
-# to be packed is packed in spread.
+# to be packed is packed in spread. A cgroup's limit that is not enforced is told of.
 # vm: --virtual-time
 . "$(dirname "$0")/lib.bash"
 
@@ -20,8 +20,18 @@ light_tasks_use() {
 		fail "in $1 with '$2' light tasks use not $3 CPUs: $(cat /tmp/light.json)"
 }
 
+# The limit is put on one of the two levels only: the other has none to tell of.
+echo +cpu >/sys/fs/cgroup/cgroup.subtree_control
+echo "20000 100000" >/sys/fs/cgroup/job.slice/cpu.max
+sentence='cpu.max of job.slice is not enforced while this scheduler runs'
+
 echo 'mode = "packing"' >$config
 start --config $config
+grep -q "$sentence" $LOG || fail "cpu.max is ignored in silence at loading: $(<$LOG)"
+scx_powerpack status | grep -qx "$sentence" || fail "status does not tell of cpu.max"
+echo "max 100000" >/sys/fs/cgroup/job.slice/cpu.max
+nap 1.1
+scx_powerpack status | grep -q cpu.max && fail "status tells of a limit that is gone"
 light_tasks_use packing '' 1
 light_tasks_use packing 'spread = ["backup.service"]' 4
 light_tasks_use spread '' 4

@@ -18,6 +18,7 @@ use crate::agent::load::LoadMeter;
 use crate::cli::Cli;
 use crate::control::protocol::{Reply, Request};
 use crate::control::status::{AgentState, Reloads, Status, StatusClock};
+use crate::machine::cgroups::{self, CpuMaxLimits};
 use crate::machine::kernel;
 use crate::machine::topology::Ranks;
 use crate::scheduler::Scheduler;
@@ -26,7 +27,7 @@ use crate::settings::auto::{self, Chooser, Evidence};
 use crate::settings::config;
 use crate::settings::hints::EppByMode;
 use crate::settings::policy::{Choice, Policy, PolicyArgs};
-use crate::settings::workloads::{self, Treatment};
+use crate::settings::workloads::Treatment;
 
 /// How soon a cgroup that begins is treated as the table says.
 const CGROUP_PERIOD: Duration = Duration::from_secs(1);
@@ -63,6 +64,8 @@ pub struct Session<'a> {
     profile: PowerProfile,
     /// How many cgroups there were when the table was last applied.
     cgroups: usize,
+    /// Those whose limit the kernel enforces for its own scheduler alone.
+    cpu_max: CpuMaxLimits,
     /// How many of them the table names.
     treated: usize,
 }
@@ -93,6 +96,7 @@ impl<'a> Session<'a> {
             reloads: Reloads::default(),
             profile: PowerProfile::Unknown,
             cgroups: 0,
+            cpu_max: CpuMaxLimits::default(),
             treated: 0,
         };
         session.hint();
@@ -132,7 +136,7 @@ impl<'a> Session<'a> {
             self.choose();
         }
         if !self.desired.table.is_empty()
-            && workloads::count_cgroups() != self.cgroups
+            && cgroups::count() != self.cgroups
             && let Err(err) = self.classify()
         {
             warn!("new cgroups are not treated as the table says: {err:#}");
@@ -200,7 +204,7 @@ impl<'a> Session<'a> {
         let reply = match request {
             Request::SetPolicy { mode, policy } => self.set_policy(mode, &policy),
             Request::Reload => self.reload(),
-            Request::Status => self.status().map(|status| Reply::Status(Box::new(status))),
+            Request::Status => self.full_status(),
             Request::Top { tasks } => self.top(tasks),
             Request::Why { pid, end } => self.why(pid, end),
         };
@@ -288,11 +292,11 @@ impl<'a> Session<'a> {
     pub fn classify(&mut self) -> Result<()> {
         let before = self.treated;
         self.treated = 0;
-        self.cgroups = workloads::count_cgroups();
+        self.cgroups = cgroups::count();
         if self.desired.table.is_empty() && before == 0 {
             return Ok(());
         }
-        for cgroup in workloads::cgroups() {
+        for cgroup in cgroups::all() {
             let treatment = self.desired.table.treatment(&cgroup.path);
             self.treated += usize::from(treatment != Treatment::None);
             self.scheduler.classify(cgroup.id, treatment)?;
@@ -301,6 +305,13 @@ impl<'a> Session<'a> {
             info!("{} cgroups are treated as the table of workloads says", self.treated);
         }
         self.scheduler.invalidate_cgroups()
+    }
+
+    /// The status with what takes a walk over all cgroups, for who asks once.
+    fn full_status(&mut self) -> Result<Reply> {
+        let mut status = Box::new(self.status()?);
+        status.ignored_cpu_max = self.cpu_max.paths().to_vec();
+        Ok(Reply::Status(status))
     }
 
     /// The status now.

@@ -50,6 +50,7 @@ pub fn status(cpus: usize, second: u64) -> Status {
         fill_pct: 80,
         latency_budget_ms: 5,
         workloads: 0,
+        ignored_cpu_max: vec![],
         ranks: vec![],
         uptime_s: second as f64,
         interval_s: 1.0,

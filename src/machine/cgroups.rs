@@ -1,0 +1,117 @@
+//! The cgroups that there are, and which of them have a limit that we do not enforce.
+
+use std::fs;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+/// Where cgroups are, as directories.
+const CGROUP_ROOT: &str = "/sys/fs/cgroup";
+
+/// More than these in one sentence nobody reads.
+const LISTED_MAX: usize = 5;
+
+/// For how long a walk's result is good: anyone may ask for the status, many times a second.
+const WALK_PERIOD: Duration = Duration::from_secs(1);
+
+/// A cgroup that is there.
+#[derive(Clone, Debug)]
+pub struct Cgroup {
+    /// From the root on, without a leading `/`.
+    pub path: String,
+    /// The kernel's number of it.
+    pub id: u64,
+}
+
+/// How many cgroups there are: what changes when one comes or goes. Cheap, unlike a walk.
+pub fn count() -> usize {
+    let text = fs::read_to_string(Path::new(CGROUP_ROOT).join("cgroup.stat")).unwrap_or_default();
+    let count = text.lines().find_map(|line| line.strip_prefix("nr_descendants "));
+    count.and_then(|count| count.trim().parse().ok()).unwrap_or(0)
+}
+
+/// All cgroups below the root; those that vanish meanwhile are left out.
+pub fn all() -> Vec<Cgroup> {
+    let root = Path::new(CGROUP_ROOT);
+    let (mut found, mut open) = (Vec::new(), vec![PathBuf::from(root)]);
+    while let Some(dir) = open.pop() {
+        let Ok(entries) = fs::read_dir(&dir) else { continue };
+        for entry in entries.flatten() {
+            let is_dir = entry.file_type().is_ok_and(|kind| kind.is_dir());
+            let Ok(meta) = entry.metadata() else { continue };
+            if !is_dir {
+                continue;
+            }
+            let path = entry.path();
+            if let Some(path) = path.strip_prefix(root).ok().and_then(Path::to_str) {
+                found.push(Cgroup { path: path.to_owned(), id: meta.ino() });
+            }
+            open.push(path);
+        }
+    }
+    found
+}
+
+/// The cgroups with a `cpu.max`, looked for once a second at most.
+#[derive(Debug, Default)]
+pub struct CpuMaxLimits {
+    found: Option<(Instant, Vec<String>)>,
+}
+
+impl CpuMaxLimits {
+    /// Their paths, at most a second old, sorted.
+    pub fn paths(&mut self) -> &[String] {
+        if self.found.as_ref().is_none_or(|(when, _)| when.elapsed() >= WALK_PERIOD) {
+            self.found = None;
+        }
+        &self.found.get_or_insert_with(|| (Instant::now(), with_cpu_max())).1
+    }
+}
+
+/// The paths of all cgroups with a limit in `cpu.max`, sorted. The kernel enforces it for its
+/// own scheduler alone.
+fn with_cpu_max() -> Vec<String> {
+    let has_limit = |cgroup: &Cgroup| {
+        let file = Path::new(CGROUP_ROOT).join(&cgroup.path).join("cpu.max");
+        fs::read_to_string(file).is_ok_and(|text| is_limit(&text))
+    };
+    let mut paths: Vec<_> = all().into_iter().filter(has_limit).map(|cgroup| cgroup.path).collect();
+    paths.sort_unstable();
+    paths
+}
+
+/// Whether `cpu.max` says a quota: `QUOTA PERIOD` in us, or `max PERIOD`.
+fn is_limit(cpu_max: &str) -> bool {
+    cpu_max.split_whitespace().next().is_some_and(|quota| quota != "max")
+}
+
+/// The sentence for a user whose cgroups `paths` have a `cpu.max`; `None` without any.
+pub fn ignored_cpu_max(paths: &[String]) -> Option<String> {
+    let listed = paths[..paths.len().min(LISTED_MAX)].join(", ");
+    let more = match paths.len().saturating_sub(LISTED_MAX) {
+        0 => String::new(),
+        nr => format!(" and {nr} more"),
+    };
+    (!paths.is_empty())
+        .then(|| format!("cpu.max of {listed}{more} is not enforced while this scheduler runs"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_quota_is_a_limit_and_max_is_none() {
+        for (text, limit) in [("max 100000\n", false), ("20000 100000\n", true), ("", false)] {
+            assert_eq!(is_limit(text), limit, "{text}");
+        }
+    }
+
+    #[test]
+    fn a_sentence_names_a_few_and_counts_the_rest() {
+        let paths: Vec<String> = (1..=7).map(|nr| format!("c{nr}")).collect();
+        assert_eq!(ignored_cpu_max(&[]), None);
+        assert!(ignored_cpu_max(&paths[..5]).unwrap().contains(" c1, c2, c3, c4, c5 is "));
+        assert!(ignored_cpu_max(&paths).unwrap().contains(" c5 and 2 more is "));
+    }
+}
