@@ -13,6 +13,7 @@ use super::metric::Metric;
 use super::programs::Figures;
 use super::results::Heat;
 use super::switches::Switches;
+use crate::control::protocol::{self, Reply, Request};
 use crate::machine::sensors::Sources;
 
 /// CPUs are read at most so often,
@@ -38,6 +39,7 @@ pub struct Meter<'a> {
     next_read_ns: u64,
     switches: Option<&'a Switches>,
     counts: Option<(u64, u64)>,
+    active_set_changes: Option<u64>,
     sources: Sources,
     next_look_ns: u64,
     begin_ns: u64,
@@ -78,12 +80,15 @@ impl<'a> Meter<'a> {
     /// Begins.
     pub fn begin(switches: Option<&'a Switches>) -> Self {
         let own_cpu_ns = clock::thread_cpu_ns();
+        // First, and last at the end: what the answer takes is not the load's.
+        let active_set_changes = active_set_changes();
         let mut meter = Meter {
             begin: Reading::now().ok(),
             runs: vec![],
             next_read_ns: 0,
             switches,
             counts: switches.map(Switches::counts),
+            active_set_changes,
             sources: Sources::begin(Path::new("/")),
             next_look_ns: 0,
             begin_ns: clock::now_ns(),
@@ -139,6 +144,8 @@ impl<'a> Meter<'a> {
         let per_s = |after: u64, before: u64| (after - before) as f64 / seconds;
         note(Metric::SwitchesPerS, counts.map(|(after, before)| per_s(after.0, before.0)));
         note(Metric::MigrationsPerS, counts.map(|(after, before)| per_s(after.1, before.1)));
+        let changes = active_set_changes().zip(self.active_set_changes);
+        note(Metric::ActiveSetChangesPerS, changes.map(|(after, before)| per_s(after, before)));
         note(Metric::PowerW, self.sources.power_w(seconds));
         note(Metric::FrequencyMhz, self.sources.frequency_mhz());
         let idle_states_pct = self.sources.idle_states_pct(seconds);
@@ -161,6 +168,14 @@ impl<'a> Meter<'a> {
             }
             _ => vec![],
         }
+    }
+}
+
+/// How often the active set changed since our scheduler was loaded; `None` under another.
+fn active_set_changes() -> Option<u64> {
+    match protocol::ask(&Request::Status) {
+        Ok(Reply::Status(status)) => Some(status.counters.grow + status.counters.shrink),
+        _ => None,
     }
 }
 

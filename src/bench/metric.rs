@@ -35,6 +35,8 @@ pub enum Metric {
     SurplusNonIdlePct,
     SwitchesPerS,
     MigrationsPerS,
+    /// How often the active set grew or shrank; under our scheduler.
+    ActiveSetChangesPerS,
     PowerW,
     /// Records per second for each watt.
     RecordsPerJ,
@@ -59,7 +61,7 @@ pub enum Better {
 
 impl Metric {
     /// In the order in which they are shown.
-    pub const ALL: [Metric; 23] = [
+    pub const ALL: [Metric; 24] = [
         Metric::RecordsPerS,
         Metric::ElapsedS,
         Metric::ResponseP50Us,
@@ -77,6 +79,7 @@ impl Metric {
         Metric::SurplusNonIdlePct,
         Metric::SwitchesPerS,
         Metric::MigrationsPerS,
+        Metric::ActiveSetChangesPerS,
         Metric::PowerW,
         Metric::RecordsPerJ,
         Metric::RecordsPerCpuS,
@@ -105,6 +108,7 @@ impl Metric {
             Metric::SurplusNonIdlePct => "surplus non-idle, %",
             Metric::SwitchesPerS => "context switches/s",
             Metric::MigrationsPerS => "migrations/s",
+            Metric::ActiveSetChangesPerS => "changes of the active set/s",
             Metric::PowerW => "power, W",
             Metric::RecordsPerJ => "records/J",
             Metric::RecordsPerCpuS => "records per CPU second",
@@ -123,6 +127,7 @@ impl Metric {
             | Metric::DeepestIdlePct => Better::Higher,
             Metric::SwitchesPerS
             | Metric::MigrationsPerS
+            | Metric::ActiveSetChangesPerS
             | Metric::FrequencyMhz
             | Metric::CpusUsed
             | Metric::MeasuringPct => Better::Neither,
