@@ -12,13 +12,17 @@ use super::programs::Program;
 use super::results::LoadInfo;
 use crate::settings::config;
 
-const SHIPPED: [(&str, &str); 6] = [
+const SHIPPED: [(&str, &str); 10] = [
     ("quick", include_str!("suites/quick.toml")),
     ("seeds", include_str!("suites/seeds.toml")),
     ("latency", include_str!("suites/latency.toml")),
     ("throughput", include_str!("suites/throughput.toml")),
     ("waits", include_str!("suites/waits.toml")),
     ("costs", include_str!("suites/costs.toml")),
+    ("stairs", include_str!("suites/stairs.toml")),
+    ("on-off", include_str!("suites/on-off.toml")),
+    ("knobs", include_str!("suites/knobs.toml")),
+    ("evacuation", include_str!("suites/evacuation.toml")),
 ];
 /// A workload that is a suite of its own is measured for the first time, after the second (s).
 const ALONE_S: (f64, f64) = (10.0, 3.0);
