@@ -10,17 +10,11 @@ exec {nothing}<> <(:)
 
 nap() { read -rt "$1" -u "$nothing" || true; }
 
-# What NAME runs; ours as MODE, MODE:small, MODE@CORES, MODE/FILL_PCT/BUDGET_MS.
+# What scheduler $1 is, as a command.
 command_of() {
-	local mode=${1%%[:@/]*} options='' fill budget
-	[[ $1 != *:small* ]] || options=' --pack small'
-	[[ $1 != *@* ]] || options+=" --max-cores ${1#*@}"
-	if [[ $1 == */*/* ]]; then
-		IFS=/ read -r _ fill budget <<<"$1"
-		options+=" --fill-pct $fill --latency-budget-ms $budget"
-	fi
-	case $mode in
-	packing | spread | balance) echo "scx_powerpack --mode $mode$options" ;;
+	case $1 in
+	packing | spread | balance) echo "scx_powerpack --mode $1" ;;
+	packing:small) echo "scx_powerpack --mode packing --pack small" ;;
 	bpfland) echo "scx_bpfland -m powersave" ;;
 	lavd) echo "scx_lavd --powersave" ;;
 	*) echo "nothing is called $1" >&2 && return 1 ;;

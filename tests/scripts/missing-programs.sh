@@ -7,7 +7,7 @@ set -euo pipefail
 
 # With arguments that take each through what it does of its own.
 SCRIPTS=(run 'test --native' 'vm -- true' fresh soak build-deb 'bench-baseline --only light'
-	'bench waits' 'bench-loads stairs' bench-seeds pages pictures sim-tables)
+	'bench waits' 'bench-loads hard' measure-reality pages pictures sim-tables)
 # What scripts do with texts and files is done.
 REAL=(awk basename bash cat chmod cp cut date dirname du env expr false find flock git grep head id
 	ln ls mkdir mktemp mv nproc numfmt paste printf ps readlink realpath rm sed seq sh sha256sum
