@@ -1,22 +1,23 @@
 //! A loaded scheduler and what the user wants of it: requests, mode `auto`, and the
 //! table of workloads.
 
+mod events;
 mod observe;
 
-use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
 use anyhow::{Result, bail};
 use crossbeam::channel::{Receiver, after, never};
-use log::{info, warn};
+use log::{error, info, warn};
 use observe::Leases;
 use scx_utils::autopower::PowerProfile;
 
 use crate::agent::desired::Desired;
 use crate::agent::hints::InForce;
 use crate::agent::load::LoadMeter;
+use crate::agent::services::Services;
 use crate::cli::Cli;
-use crate::control::protocol::{Reply, Request};
+use crate::control::protocol::Reply;
 use crate::control::status::{AgentState, Reloads, Status, StatusClock};
 use crate::machine::cgroups::{self, CpuMaxLimits};
 use crate::machine::kernel;
@@ -44,6 +45,16 @@ pub enum End {
     Restart,
 }
 
+/// What stays when the scheduler is loaded again.
+pub struct Kept {
+    pub desired: Desired,
+    /// Put back when this is dropped.
+    pub hints: InForce,
+    pub services: Services,
+    /// The desktop's, as it was last reported.
+    pub profile: PowerProfile,
+}
+
 /// A loaded scheduler and what is known about it.
 pub struct Session<'a> {
     cli: &'a Cli,
@@ -51,8 +62,7 @@ pub struct Session<'a> {
     ranks: Ranks,
     policy: Policy,
     clock: StatusClock,
-    desired: &'a mut Desired,
-    hints: &'a mut InForce,
+    kept: &'a mut Kept,
     chooser: Chooser,
     load: LoadMeter,
     /// Why `auto` chose the mode.
@@ -60,8 +70,6 @@ pub struct Session<'a> {
     timer: Receiver<Instant>,
     leases: Leases,
     reloads: Reloads,
-    /// The desktop's power profile, as it was last reported.
-    profile: PowerProfile,
     /// How many cgroups there were when the table was last applied.
     cgroups: usize,
     /// Those whose limit the kernel enforces for its own scheduler alone.
@@ -71,41 +79,42 @@ pub struct Session<'a> {
 }
 
 impl<'a> Session<'a> {
+    /// Puts in force what `kept` asks for beside the policy that `scheduler` runs. Fails if
+    /// cgroups cannot be treated as the table says.
     pub fn new(
         cli: &'a Cli,
         scheduler: Scheduler<'a>,
         ranks: Ranks,
         policy: Policy,
         clock: StatusClock,
-        desired: &'a mut Desired,
-        hints: &'a mut InForce,
-    ) -> Self {
+        kept: &'a mut Kept,
+    ) -> Result<Self> {
         let mut session = Session {
             cli,
             scheduler,
             ranks,
             policy,
             clock,
-            desired,
-            hints,
+            kept,
             chooser: Chooser::default(),
             load: LoadMeter::default(),
             reason: None,
             timer: never(),
             leases: Leases::default(),
             reloads: Reloads::default(),
-            profile: PowerProfile::Unknown,
             cgroups: 0,
             cpu_max: CpuMaxLimits::default(),
             treated: 0,
         };
         session.hint();
         // The first choice needs no waiting.
-        if session.desired.choice == Choice::Auto {
+        if session.kept.desired.choice == Choice::Auto {
             session.choose();
         }
         session.set_timer();
-        session
+        session.classify()?;
+        session.tell_services();
+        Ok(session)
     }
 
     /// Speaks when it is time to look around.
@@ -114,34 +123,35 @@ impl<'a> Session<'a> {
     }
 
     fn set_timer(&mut self) {
-        let looks = match (self.desired.table.is_empty(), self.desired.choice) {
+        let looks = match (self.kept.desired.table.is_empty(), self.kept.desired.choice) {
             (false, _) => Some(CGROUP_PERIOD),
             (true, Choice::Auto) => Some(auto::PERIOD),
             (true, Choice::Fixed(_)) => None,
         };
-        let hints = self.desired.hints.idle_latency_us.map(|_| HINT_PERIOD);
+        let hints = self.kept.desired.hints.idle_latency_us.map(|_| HINT_PERIOD);
         let lease = self.leases.left(Instant::now());
         self.timer = looks.into_iter().chain(hints).chain(lease).min().map_or_else(never, after);
     }
 
     /// What nobody tells us: what `auto` goes by, and new cgroups.
     pub fn look_around(&mut self) {
-        if self.desired.hints.idle_latency_us.is_some() {
+        if self.kept.desired.hints.idle_latency_us.is_some() {
             self.hint();
         }
         if let Err(err) = self.end_leases(Instant::now()) {
             warn!("cannot stop watching: {err:#}");
         }
-        if self.desired.choice == Choice::Auto && self.chooser.is_due() {
+        if self.kept.desired.choice == Choice::Auto && self.chooser.is_due() {
             self.choose();
         }
-        if !self.desired.table.is_empty()
+        if !self.kept.desired.table.is_empty()
             && cgroups::count() != self.cgroups
             && let Err(err) = self.classify()
         {
             warn!("new cgroups are not treated as the table says: {err:#}");
         }
         self.set_timer();
+        self.tell_services();
     }
 
     /// Has `auto` choose; what cannot be done is said and tried again.
@@ -151,16 +161,16 @@ impl<'a> Session<'a> {
             Err(err) => return warn!("cannot tell the load: {err:#}"),
         };
         // What we have set ourselves is no evidence.
-        let profile = match self.profile {
-            PowerProfile::Unknown if self.desired.hints.epp == EppByMode::default() => None,
+        let profile = match self.kept.profile {
+            PowerProfile::Unknown if self.kept.desired.hints.epp == EppByMode::default() => None,
             profile => Some(profile),
         };
         let evidence = Evidence::gather(load_pct, profile);
-        let (mode, reason) = self.chooser.choose(&evidence, &self.desired.rules);
+        let (mode, reason) = self.chooser.choose(&evidence, &self.kept.desired.rules);
         if mode != self.policy.mode {
             info!("auto: {reason}");
             // --pack small is for packing alone: in another mode it waits.
-            let args = self.desired.args.for_mode(mode);
+            let args = self.kept.desired.args.for_mode(mode);
             if let Err(err) = self.apply(self.policy.with(mode, &args)) {
                 warn!("auto cannot switch to mode {mode}: {err:#}");
             }
@@ -173,7 +183,7 @@ impl<'a> Session<'a> {
         let policy = policy.checked(&self.ranks)?;
         let applied = self.scheduler.apply(policy, &self.ranks)?;
         self.policy = policy;
-        self.desired.mode = policy.mode;
+        self.kept.desired.mode = policy.mode;
         self.hint();
         let took_us = applied.took.as_secs_f64() * 1e6;
         info!(
@@ -185,83 +195,57 @@ impl<'a> Session<'a> {
 
     /// Tells the idle and frequency drivers what goes with the mode and the active set.
     fn hint(&mut self) {
-        if !self.hints.is_in_use() {
+        if !self.kept.hints.is_in_use() {
             return;
         }
         let looked = self.scheduler.snapshot(&self.ranks).and_then(|now| {
             let ranked = self.ranks.cpus().iter().enumerate();
             let active = ranked.filter(|&(rank, _)| now.is_active(rank));
             let cpus: Vec<usize> = active.map(|(_, cpu)| cpu.cpu).collect();
-            self.hints.apply(self.policy.mode, &cpus)
+            self.kept.hints.apply(self.policy.mode, &cpus)
         });
         if let Err(err) = looked {
             warn!("not all hints are in force: {err:#}");
         }
     }
 
-    /// What a client is sent.
-    pub fn answer(&mut self, request: Request) -> Reply {
-        let reply = match request {
-            Request::SetPolicy { mode, policy } => self.set_policy(mode, &policy),
-            Request::Reload => self.reload(),
-            Request::Status => self.full_status(),
-            Request::Top { tasks } => self.top(tasks),
-            Request::Why { pid, end } => self.why(pid, end),
-        };
-        reply.unwrap_or_else(|err| Reply::Error(format!("{err:#}")))
-    }
-
     fn set_policy(&mut self, choice: Option<Choice>, args: &PolicyArgs) -> Result<Reply> {
-        let choice = choice.unwrap_or(self.desired.choice);
+        let choice = choice.unwrap_or(self.kept.desired.choice);
         let mode = match choice {
             Choice::Fixed(mode) => mode,
             Choice::Auto => self.policy.mode,
         };
         let took_us = self.apply(self.policy.with(mode, args))?;
-        self.desired.args = args.or(&self.desired.args);
+        self.kept.desired.args = args.or(&self.kept.desired.args);
         self.follow(choice);
         Ok(self.changed(took_us))
     }
 
     /// Reads the configuration file again, beneath the command line; what was asked of the
     /// running scheduler since is forgotten. If anything is wrong nothing changes.
-    pub fn reload(&mut self) -> Result<Reply> {
+    fn reload(&mut self) -> Result<Reply> {
         let taken = self.take_config();
         self.reloads.note(taken.is_ok());
+        // Where metrics are served does not fail the rest.
+        if let Err(err) = self.kept.services.serve_metrics(self.kept.desired.metrics) {
+            error!("{err:#}");
+        }
         taken
     }
 
     fn take_config(&mut self) -> Result<Reply> {
-        self.desired.seen_config = config::text(self.cli.config.as_deref());
+        self.kept.desired.seen_config = config::text(self.cli.config.as_deref());
         let desired = Desired::new(self.cli, &self.ranks)?;
         let policy = desired.policy(&self.ranks)?;
-        let took_us = self.hints.set(desired.hints.clone()).and_then(|()| self.apply(policy));
+        let took_us = self.kept.hints.set(desired.hints.clone()).and_then(|()| self.apply(policy));
         if took_us.is_err() {
-            self.hints.set(self.desired.hints.clone())?;
+            self.kept.hints.set(self.kept.desired.hints.clone())?;
         }
         let (took_us, choice) = (took_us?, desired.choice);
-        *self.desired = desired;
+        self.kept.desired = desired;
         self.classify()?;
         self.follow(choice);
         Ok(self.changed(took_us))
-    }
-
-    /// Whether the configuration file says what it said when it was read last.
-    pub fn has_seen_config(&self) -> bool {
-        self.desired.seen_config == config::text(self.cli.config.as_deref())
-    }
-
-    /// Where OpenMetrics are wanted.
-    pub fn metrics(&self) -> Option<SocketAddr> {
-        self.desired.metrics
-    }
-
-    /// The desktop's power profile has changed.
-    pub fn note_profile(&mut self, profile: PowerProfile) {
-        let news = std::mem::replace(&mut self.profile, profile) != profile;
-        if news && self.desired.choice == Choice::Auto {
-            self.choose();
-        }
     }
 
     /// The state in a few words.
@@ -275,7 +259,7 @@ impl<'a> Session<'a> {
 
     /// From now on the mode is chosen so.
     fn follow(&mut self, choice: Choice) {
-        self.desired.choice = choice;
+        self.kept.desired.choice = choice;
         self.reason = None;
         if choice == Choice::Auto {
             self.chooser = Chooser::default();
@@ -289,15 +273,15 @@ impl<'a> Session<'a> {
     }
 
     /// Treats the cgroups that are there as the table says.
-    pub fn classify(&mut self) -> Result<()> {
+    fn classify(&mut self) -> Result<()> {
         let before = self.treated;
         self.treated = 0;
         self.cgroups = cgroups::count();
-        if self.desired.table.is_empty() && before == 0 {
+        if self.kept.desired.table.is_empty() && before == 0 {
             return Ok(());
         }
         for cgroup in cgroups::all() {
-            let treatment = self.desired.table.treatment(&cgroup.path);
+            let treatment = self.kept.desired.table.treatment(&cgroup.path);
             self.treated += usize::from(treatment != Treatment::None);
             self.scheduler.classify(cgroup.id, treatment)?;
         }
@@ -315,10 +299,10 @@ impl<'a> Session<'a> {
     }
 
     /// The status now.
-    pub fn status(&mut self) -> Result<Status> {
+    fn status(&mut self) -> Result<Status> {
         let now = self.scheduler.snapshot(&self.ranks)?;
         let agent = AgentState {
-            auto: self.desired.choice == Choice::Auto,
+            auto: self.kept.desired.choice == Choice::Auto,
             reason: self.reason.clone(),
             workloads: self.treated,
             reloads: self.reloads,

@@ -74,7 +74,7 @@ impl Session<'_> {
     }
 
     /// Whether wake-up latencies are measured for good: for who asks too seldom for a lease.
-    pub fn keep_latency(&mut self, keep: bool) -> Result<()> {
+    pub(super) fn keep_latency(&mut self, keep: bool) -> Result<()> {
         if self.leases.keeps_latency == keep {
             return Ok(());
         }

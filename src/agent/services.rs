@@ -1,0 +1,56 @@
+//! What the agent serves and tells beside the kernel: metrics, systemd.
+
+use std::net::SocketAddr;
+
+use anyhow::Result;
+use crossbeam::channel::Sender;
+
+use super::events::Event;
+use super::metrics::Metrics;
+use super::systemd;
+
+/// The port for metrics, and what systemd knows.
+pub struct Services {
+    /// For those who have news for the agent.
+    news: Sender<Event>,
+    metrics: Option<Metrics>,
+    /// systemd has opened the port for metrics: it is not ours to change.
+    has_socket: bool,
+    /// The status that systemd was last sent.
+    sent_status: String,
+}
+
+impl Services {
+    /// Serves metrics on systemd's socket, if there is one. Fails if that cannot be used.
+    pub fn new(news: Sender<Event>) -> Result<Self> {
+        let listen = |listener| Metrics::listen(listener, news.clone());
+        let metrics = systemd::metrics_socket().map(listen).transpose()?;
+        let has_socket = metrics.is_some();
+        Ok(Services { news, metrics, has_socket, sent_status: String::new() })
+    }
+
+    /// Serves metrics there, and nowhere else. Fails if the address cannot be had.
+    pub fn serve_metrics(&mut self, wanted: Option<SocketAddr>) -> Result<()> {
+        let served = self.metrics.as_ref().map(|metrics| metrics.address);
+        if !self.has_socket && served != wanted {
+            // The port first: the new address may differ in no more than the host.
+            self.metrics = None;
+            let serve = |address| Metrics::serve(address, self.news.clone());
+            self.metrics = wanted.map(serve).transpose()?;
+        }
+        Ok(())
+    }
+
+    /// Whether somebody may scrape metrics.
+    pub fn serves_metrics(&self) -> bool {
+        self.metrics.is_some()
+    }
+
+    /// Sends systemd the status if it is another one.
+    pub fn tell_status(&mut self, summary: String) {
+        if self.sent_status != summary {
+            systemd::status(&summary);
+            self.sent_status = summary;
+        }
+    }
+}

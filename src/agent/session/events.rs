@@ -1,0 +1,73 @@
+//! What a session does when it is told something: by a signal, the configuration file, the
+//! desktop, a client.
+
+use log::{error, info};
+use scx_utils::autopower::PowerProfile;
+
+use super::Session;
+use crate::agent::events::Event;
+use crate::agent::systemd;
+use crate::control::protocol::{Reply, Request};
+use crate::settings::config;
+use crate::settings::policy::Choice;
+
+impl Session<'_> {
+    /// Does what `event` asks for; who asks for an answer gets it.
+    pub fn take(&mut self, event: Event) {
+        match event {
+            Event::Stop => {}
+            Event::Reload => self.reload_unasked(),
+            Event::ConfigChanged if self.has_seen_config() => {}
+            Event::ConfigChanged => self.reload_unasked(),
+            Event::Profile(profile) => self.note_profile(profile),
+            // The client may have gone; that is its own affair.
+            Event::Call((request, reply)) => drop(reply.send(self.answer(request))),
+        }
+        self.tell_services();
+    }
+
+    /// What a client is sent.
+    fn answer(&mut self, request: Request) -> Reply {
+        let reply = match request {
+            Request::SetPolicy { mode, policy } => self.set_policy(mode, &policy),
+            Request::Reload => self.reload(),
+            Request::Status => self.full_status(),
+            Request::Top { tasks } => self.top(tasks),
+            Request::Why { pid, end } => self.why(pid, end),
+        };
+        reply.unwrap_or_else(|err| Reply::Error(format!("{err:#}")))
+    }
+
+    /// Reads the configuration file again, where nobody waits for the outcome.
+    fn reload_unasked(&mut self) {
+        systemd::reloading();
+        match self.reload() {
+            Ok(_) => info!("the configuration was read again"),
+            Err(err) => error!("the configuration stays as it was: {err:#}"),
+        }
+        systemd::ready(&self.summary());
+    }
+
+    /// Whether the configuration file says what it said when it was read last.
+    fn has_seen_config(&self) -> bool {
+        self.kept.desired.seen_config == config::text(self.cli.config.as_deref())
+    }
+
+    /// The desktop's power profile has changed.
+    fn note_profile(&mut self, profile: PowerProfile) {
+        let news = std::mem::replace(&mut self.kept.profile, profile) != profile;
+        if news && self.kept.desired.choice == Choice::Auto {
+            self.choose();
+        }
+    }
+
+    /// Latencies are measured while metrics are served: a scrape comes too seldom for a lease.
+    /// systemd shows the mode.
+    pub(super) fn tell_services(&mut self) {
+        if let Err(err) = self.keep_latency(self.kept.services.serves_metrics()) {
+            error!("{err:#}");
+        }
+        let summary = self.summary();
+        self.kept.services.tell_status(summary);
+    }
+}
