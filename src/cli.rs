@@ -43,6 +43,10 @@ pub struct Cli {
     #[arg(long, value_name = "ADDR", num_args = 0..=1, default_missing_value = METRICS_DEFAULT)]
     pub metrics: Option<SocketAddr>,
 
+    /// Load nothing while a cgroup has a limit in cpu.max, which would not be enforced
+    #[arg(long)]
+    pub require_cpu_max: bool,
+
     /// Print statistics every SECONDS while running
     #[arg(long, value_name = "SECONDS", value_parser = seconds)]
     pub stats: Option<Duration>,

@@ -56,6 +56,9 @@ pub fn run(cli: &Cli) -> Result<()> {
     let mut ranks = Ranks::read()?;
     let desired = Desired::new(cli, &ranks)?;
     preflight::check_can_load()?;
+    if cli.require_cpu_max {
+        preflight::check_cpu_max()?;
+    }
     let _server = Server::start(news.clone())?;
     watch_signals(news.clone())?;
     watch_profile(news.clone())?;

@@ -5,6 +5,7 @@ use std::path::Path;
 use anyhow::{Result, bail};
 
 use super::peer::holder;
+use crate::machine::cgroups::{self, CpuMaxLimits};
 use crate::machine::kernel::{KERNEL_BTF, SCHED_EXT, check_root, loaded_scheduler};
 
 /// Fails with the first reason why a scheduler cannot be loaded here.
@@ -25,5 +26,13 @@ pub fn check_can_load() -> Result<()> {
              'scx_powerpack mode'"
         ),
         _ => bail!("another sched_ext scheduler is loaded, {name}: stop it first"),
+    }
+}
+
+/// Fails if a cgroup has a limit that would not be enforced, with what to do.
+pub fn check_cpu_max() -> Result<()> {
+    match cgroups::ignored_cpu_max(CpuMaxLimits::default().paths()) {
+        Some(sentence) => bail!("{sentence}: remove the limit, or leave out --require-cpu-max"),
+        None => Ok(()),
     }
 }

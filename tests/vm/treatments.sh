@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # The table of workloads: a cgroup that is to be spread is spread in packing, and one that is
-# to be packed is packed in spread. A cgroup's limit that is not enforced is told of.
+# to be packed is packed in spread. A cgroup's limit that is not enforced is told of,
+# or refused.
 # vm: --virtual-time
 . "$(dirname "$0")/lib.bash"
 
@@ -26,12 +27,15 @@ echo "20000 100000" >/sys/fs/cgroup/job.slice/cpu.max
 sentence='cpu.max of job.slice is not enforced while this scheduler runs'
 
 echo 'mode = "packing"' >$config
+refused "$sentence: remove the limit" scx_powerpack --config $config --require-cpu-max
 start --config $config
 grep -q "$sentence" $LOG || fail "cpu.max is ignored in silence at loading: $(<$LOG)"
 scx_powerpack status | grep -qx "$sentence" || fail "status does not tell of cpu.max"
 echo "max 100000" >/sys/fs/cgroup/job.slice/cpu.max
 nap 1.1
 scx_powerpack status | grep -q cpu.max && fail "status tells of a limit that is gone"
+stop
+start --config $config --require-cpu-max
 light_tasks_use packing '' 1
 light_tasks_use packing 'spread = ["backup.service"]' 4
 light_tasks_use spread '' 4
