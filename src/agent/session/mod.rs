@@ -72,10 +72,10 @@ pub struct Session<'a> {
     reloads: Reloads,
     /// How many cgroups there were when the table was last applied.
     cgroups: usize,
-    /// Those whose limit the kernel enforces for its own scheduler alone.
-    cpu_max: CpuMaxLimits,
     /// How many of them the table names.
     treated: usize,
+    /// The cgroups whose limit the kernel enforces for its own scheduler alone.
+    cpu_max: CpuMaxLimits,
 }
 
 impl<'a> Session<'a> {
@@ -103,8 +103,8 @@ impl<'a> Session<'a> {
             leases: Leases::default(),
             reloads: Reloads::default(),
             cgroups: 0,
-            cpu_max: CpuMaxLimits::default(),
             treated: 0,
+            cpu_max: CpuMaxLimits::default(),
         };
         session.hint();
         // The first choice needs no waiting.
