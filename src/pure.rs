@@ -93,6 +93,11 @@ unsafe extern "C" {
     ) -> i32;
     safe fn native_slice_of_ticks(tick: u64) -> u64;
     safe fn native_slice_over(expected: u64, ran: u64, slice: u64, short_waits: i32) -> i32;
+    safe fn native_periods_over(began: u64, period: u64, now: u64) -> u64;
+    safe fn native_budget_refill(budget: i64, periods: u64, quota: u64, burst: u64) -> i64;
+    safe fn native_budget_excess(budget: i64, quota: u64, burst: u64) -> i64;
+    safe fn native_grant(budget: i64, want: i64) -> i64;
+    safe fn native_releases(budget: i64) -> u32;
     safe fn native_effective_weight(weight: u32, cgroup: u32) -> u32;
     safe fn native_next_active(
         end: u32,
@@ -323,6 +328,37 @@ fn a_slice_is_whole_ticks_and_no_more_than_three_ms() {
 fn an_outrun_estimate_doubles() {
     assert_eq!(native_run_left(3 * MS, MS), 2 * MS);
     assert_eq!(native_run_left(3 * MS, 4 * MS), 4 * MS);
+}
+
+#[test]
+fn a_budget_is_refilled_to_quota_and_burst_and_pays_debts() {
+    assert_eq!(native_budget_refill(0, 1, 20, 0), 20);
+    assert_eq!(native_budget_refill(15, 1, 20, 0), 20, "what is left of a period is lost");
+    assert_eq!(native_budget_refill(15, 1, 20, 10), 30, "but for the burst");
+    assert_eq!(native_budget_refill(-50, 1, 20, 10), -30);
+    assert_eq!(native_budget_refill(-50, 3, 20, 0), 10);
+    // The longest that the kernel takes, after a year of one-millisecond periods.
+    let most = (1 << 44) * 1000;
+    assert_eq!(native_budget_refill(-1, 31_536_000_000, most as u64, 0), most);
+    assert_eq!(native_budget_excess(25, 20, 0), 5);
+    assert_eq!(native_budget_excess(-25, 20, 0), 0);
+}
+
+#[test]
+fn periods_are_counted_from_their_begin() {
+    assert_eq!(native_periods_over(1000, 100, 1099), 0);
+    assert_eq!(native_periods_over(1000, 100, 1100), 1);
+    assert_eq!(native_periods_over(1000, 100, 1350), 3);
+    assert_eq!(native_periods_over(1000, 100, 999), 0, "the clock of another CPU");
+    assert_eq!(native_periods_over(1000, 0, 9999), 0, "a place that is being filled");
+}
+
+#[test]
+fn what_is_left_of_a_budget_is_reserved_and_released_for() {
+    assert_eq!(native_grant(3, 5), 3);
+    assert_eq!(native_grant(8, 5), 5);
+    assert_eq!(native_grant(-8, 5), 0);
+    assert_eq!([-1, 0, 1, 12 * MS as i64].map(|budget| native_releases(budget)), [0, 0, 1, 3]);
 }
 
 #[test]

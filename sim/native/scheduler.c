@@ -9,8 +9,8 @@
 #include "main.bpf.c"
 
 /* sim/src/ffi.rs asserts the same. */
-_Static_assert(sizeof(struct task_struct) == 72, "task_struct is shared with Rust");
-_Static_assert(sizeof(struct sched_ext_ops) == 22 * 8 + 24, "sched_ext_ops is shared with Rust");
+_Static_assert(sizeof(struct task_struct) == 88, "task_struct is shared with Rust");
+_Static_assert(sizeof(struct sched_ext_ops) == 24 * 8 + 24, "sched_ext_ops is shared with Rust");
 
 /* A constant of the scheduler's that is set before it is loaded: the compiler
  * must not know, as it may leave out such writes. */
@@ -44,6 +44,12 @@ void sim_classify(struct cgroup *cgrp, u32 workload)
 
 	classify(&args);
 	cgroup_generation++;
+}
+
+/* A timer is due. */
+void sim_timer_fires(u32 key)
+{
+	sim_timers[key].callback(NULL, &key, &sim_timers[key]);
 }
 
 void sim_sabotage(u32 how)

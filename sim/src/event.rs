@@ -19,13 +19,16 @@ pub enum Event {
     Look(usize),
     /// A tick that an idle CPU has kept, if it still is idle at the run_seq given.
     IdleTick(usize, u64),
+    /// A timer of the scheduler's, if it has not been started again since: its key, and which
+    /// start of it this was.
+    Timer(u32, u64),
 }
 
 impl Event {
     /// At the same instant: whoever wakes is seen by whoever schedules.
     fn turn(self) -> u8 {
         match self {
-            Event::Wake(_) => 0,
+            Event::Wake(_) | Event::Timer(..) => 0,
             Event::Tick(..) => 1,
             Event::Done(..) => 2,
             Event::Schedule(_) => 3,

@@ -70,6 +70,9 @@ impl TaskSpec {
     }
 }
 
+/// The flags of a process that no signal ends.
+static NO_SIGNAL: u32 = 0;
+
 /// Where a task is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum State {
@@ -126,6 +129,10 @@ impl Task {
             migration_disabled: 0,
             pad: 0,
             state: 0,
+            flags: 0,
+            pad_end: 0,
+            // Nobody is killed here.
+            signal: &raw const NO_SIGNAL,
         });
         Task {
             c,

@@ -94,7 +94,7 @@ fn run_once(cli: &Cli, ranks: Ranks, kept: &mut Kept, events: &Receiver<Event>) 
         ranks.nr_cores(),
         ranks.llcs().len()
     );
-    if let Some(sentence) = cgroups::ignored_cpu_max(CpuMaxLimits::default().paths()) {
+    if let Some(sentence) = cgroups::ignored_cpu_max(CpuMaxLimits::of_kernel()?.paths()) {
         warn!("{sentence}");
     }
     print_stats_every(cli);

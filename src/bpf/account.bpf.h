@@ -6,13 +6,14 @@
 #ifndef PP_ACCOUNT_BPF_H
 #define PP_ACCOUNT_BPF_H
 
-#include "state.bpf.h"
+#include "bandwidth.bpf.h"
 
 /* The product of the weights of the task's cgroup and its ancestors, the root
  * being 100: per task, not per group. See docs/how-it-decides.md. */
 struct pp_cgroup {
 	u32 weight;   /* cpu.weight, 100 = default */
 	u32 workload; /* enum pp_workload */
+	u32 limit;    /* its place in limits[], once it has had one */
 };
 
 struct {
@@ -22,10 +23,26 @@ struct {
 	__type(value, struct pp_cgroup);
 } cgroups SEC(".maps");
 
-#define CGROUP_DEPTH_MAX 16
+/* What a task inherits from its cgroups. */
+struct pp_path {
+	u32 weight;	     /* the product of all */
+	u32 workload, limit; /* the innermost ones */
+};
 
-/* All weights from the root down; of the workloads the innermost one. */
-static void look_up_path(struct cgroup *cgrp, u32 *weight, u32 *workload)
+/* The cgroup's limit, if it has one now, is below that of the path. */
+static __always_inline void add_limit(struct pp_path *path, u32 id)
+{
+	struct pp_limit *limit = limit_of(id);
+
+	if (!id || !limit->quota_ns)
+		return;
+	if (limit->parent != path->limit)
+		limit->parent = path->limit;
+	path->limit = id;
+}
+
+/* From the root down. */
+static void look_up_path(struct cgroup *cgrp, struct pp_path *path)
 {
 	int level;
 
@@ -37,8 +54,9 @@ static void look_up_path(struct cgroup *cgrp, u32 *weight, u32 *workload)
 			break;
 		state = bpf_cgrp_storage_get(&cgroups, ancestor, NULL, 0);
 		if (state) {
-			*weight = pp_effective_weight(*weight, state->weight);
-			*workload = state->workload ?: *workload;
+			path->weight = pp_effective_weight(path->weight, state->weight);
+			path->workload = state->workload ?: path->workload;
+			add_limit(path, state->limit);
 		}
 		bpf_cgroup_release(ancestor);
 	}
@@ -47,16 +65,17 @@ static void look_up_path(struct cgroup *cgrp, u32 *weight, u32 *workload)
 verified_once int refresh_cgroup(struct task_struct *p __arg_trusted,
 				 struct pp_task *task __arg_nonnull)
 {
-	u32 weight = PP_WEIGHT_DEFAULT, workload = PP_WORKLOAD_NONE;
+	struct pp_path path = { .weight = PP_WEIGHT_DEFAULT };
 
 	task->cgroup_generation = cgroup_generation;
 	/* Not scx_bpf_task_cgroup(): that knows only cgroups with the cpu controller, and the
 	 * user's table may name any. Without it a cgroup has no weight of its own. */
 	bpf_rcu_read_lock();
-	look_up_path(p->cgroups->dfl_cgrp, &weight, &workload);
+	look_up_path(p->cgroups->dfl_cgrp, &path);
 	bpf_rcu_read_unlock();
-	task->weight = pp_effective_weight(p->scx.weight, weight);
-	task->workload = workload;
+	task->weight = pp_effective_weight(p->scx.weight, path.weight);
+	task->workload = path.workload;
+	task->limit = path.limit;
 	return 0;
 }
 
@@ -67,6 +86,7 @@ static __always_inline void inherit_cgroup(struct pp_task *task, const struct pp
 		return;
 	task->weight = parent->weight;
 	task->workload = parent->workload;
+	task->limit = parent->limit;
 }
 
 /* Its nice value or its cgroup has changed: looked up when it next stops or ticks. */
@@ -142,6 +162,8 @@ verified_once int account_run(struct pp_task *task, struct pp_cpu *cpu __arg_non
 		update_bound_util(cpu, now, ran);
 	task->vtime += pp_vtime_delta(ran, task->weight);
 	task->run_ns += ran;
+	if (task->charged)
+		task->reserved_ns -= ran;
 	return 0;
 }
 

@@ -202,7 +202,7 @@ static __always_inline bool stays(struct task_struct *prev, s32 cpu)
 {
 	struct pp_task *task = task_of(prev);
 
-	if (task && wants_no_ticks(prev, cpu))
+	if (task && (wants_no_ticks(prev, cpu) || is_throttled(task)))
 		return false;
 	if (!may_stay(prev, task, cpu))
 		return false;
@@ -387,6 +387,10 @@ static __always_inline void tick_cpu(struct task_struct *p, s32 cpu, u64 now)
 		refresh_cgroup(p, task);
 		scx_bpf_task_set_slice(p, 0);
 	}
+	if (task->charged != task->limit)
+		follow_limit(task);
+	if (task->charged && !reserve_more(task))
+		scx_bpf_task_set_slice(p, 0);
 	refresh_kind(p, task);
 	if (!is_bound(p) && (is_misfit(task, cpu) || (runs_long(cpu) && is_crowded(task, cpu))))
 		scx_bpf_task_set_slice(p, 0);

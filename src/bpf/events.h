@@ -26,6 +26,7 @@
 	X(GROW, active_set_changes, direction, grow, "Times the active set grew") \
 	X(SHRINK, active_set_changes, direction, shrink, "Times the active set shrank") \
 	X(PERF_TARGET, performance_targets, _, _, "Performance targets set for a CPU; only schedutil obeys them") \
+	X(THROTTLE, throttles, _, _, "Times a task was held because its cgroup had used up its cpu.max") \
 	X(MIGRATE, migrations, _, _, "Times a task ran on another CPU than before")
 /* clang-format on */
 

@@ -38,6 +38,8 @@ enum pp_limits {
 	PP_EXIT_RING_BYTES = 4096,
 	/* Room for a thousand placements between two questions; more are counted as lost. */
 	PP_WHY_RING_BYTES = 65536,
+	/* Cgroups with a cpu.max, and one that is never used. Half a MiB. */
+	PP_MAX_LIMITS = 4096,
 	/* Wake-up latencies by powers of two from 1 us on: up to 65 ms, and beyond. */
 	PP_LATENCY_BUCKETS = 18,
 };
@@ -187,6 +189,26 @@ struct pp_queue {
 } __attribute__((aligned(64)));
 _Static_assert(sizeof(struct pp_queue) == 64, "pp_queue is shared with Rust");
 
+/* A cgroup's cpu.max, and what is left of it: see bandwidth.h. */
+struct pp_limit {
+	u64 cgroup_id; /* 0: this place is free */
+	u64 quota_ns;  /* each period; 0: no limit at present */
+	u64 period_ns;
+	u64 burst_ns;
+	u64 period_began_ns;
+	s64 budget_ns;		 /* may be used now; below 0: was used too much */
+	u64 throttled_since_ns;	 /* 0: no task is held */
+	u64 nr_periods;		 /* that have begun while it was used */
+	u64 nr_throttled;	 /* of these: a task was held */
+	u64 throttled_ns;	 /* for how long in all */
+	u64 throttled_period_ns; /* when the last of those began */
+	s32 nr_held;		 /* tasks that wait for the next period */
+	u32 parent;		 /* the next limited cgroup above; 0: there is none */
+	u32 looks;		 /* which look of the timer @releases is of */
+	u32 releases;		 /* how many more held tasks it may release */
+} __attribute__((aligned(64)));
+_Static_assert(sizeof(struct pp_limit) == 128, "pp_limit is shared with Rust");
+
 /* The active set as it is now: the first ranks of each memory node. */
 struct pp_active {
 	u64 updated_ns;
@@ -217,6 +239,7 @@ enum pp_why {
 	PP_WHY_CHOSEN_IDLE, /* idle, of the CPUs that its affinity or the user's table names */
 	PP_WHY_CHOSEN_BUSY, /* all of those are busy */
 	PP_WHY_OFFLINE,	    /* its CPU goes offline */
+	PP_WHY_THROTTLED,   /* held: its cgroup has used up its cpu.max */
 	PP_WHY_RUNS,	    /* not a placement: it begins to run */
 };
 

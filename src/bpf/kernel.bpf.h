@@ -10,8 +10,13 @@
 #include <scx/common.bpf.h>
 #include <bpf/bpf_core_read.h>
 
-/* A macro of the kernel's, as old as __state: what runs, or is about to. */
+/* Macros of the kernel's. What runs, or is about to: as old as __state. */
 #define TASK_RUNNING 0
+/* All threads of the process are to end. */
+#define SIGNAL_GROUP_EXIT 0x4
+#ifndef CLOCK_MONOTONIC
+#define CLOCK_MONOTONIC 1
+#endif
 
 #undef SCX_ENQ_WAKEUP
 #undef SCX_ENQ_LAST

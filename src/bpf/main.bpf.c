@@ -11,6 +11,7 @@
  * many CPUs); agent.bpf.h is what the agent calls. docs/how-it-decides.md tells it in prose.
  */
 #include "agent.bpf.h"
+#include "cgroups.bpf.h"
 #include "dump.bpf.h"
 
 char _license[] SEC("license") = "GPL";
@@ -83,6 +84,9 @@ s32 BPF_STRUCT_OPS(powerpack_select_cpu, struct task_struct *p, s32 prev_cpu, u6
 	note_wakeup(task);
 	scope = scope_of_runnable(p, task);
 	account_wakeup(task, home_node(prev_cpu), scx_bpf_now());
+	/* Left to ops.enqueue, which holds it. */
+	if (is_throttled(task))
+		return prev_cpu;
 	if ((wake_flags & SCX_WAKE_SYNC) && may_stack(task, scope, here)) {
 		count(PP_EV_WAKE_SYNC);
 		note_why(p, task, PP_WHY_WAKER, here);
@@ -140,6 +144,7 @@ void BPF_STRUCT_OPS(powerpack_enqueue, struct task_struct *p, u64 enq_flags)
 		return;
 	}
 	leave_queue(task);
+	end_hold(task);
 	/* A task that may run on one CPU only is not asked about by ops.select_cpu. */
 	if (enq_flags & SCX_ENQ_WAKEUP)
 		note_wakeup(task);
@@ -150,6 +155,8 @@ void BPF_STRUCT_OPS(powerpack_enqueue, struct task_struct *p, u64 enq_flags)
 		run_on(p, task, scx_bpf_task_cpu(p), enq_flags);
 		return;
 	}
+	if (task->limit && hold(p, task, enq_flags))
+		return;
 	if (cpu->rt_preempts && task->rt_preempted && !pp_is_rt_long(cpu->rt_est_ns, 0))
 		wait_for_rt(p, task, enq_flags);
 	else
@@ -179,6 +186,7 @@ void BPF_STRUCT_OPS(powerpack_running, struct task_struct *p)
 	cpu->curr_run_ns = task_run_pessimistic(task);
 	task->off_demand = is_off_demand(task, scx_bpf_task_cpu(p));
 	leave_queue(task);
+	end_hold(task);
 	task->waits_since_ns = 0;
 	observe_running(p, task, scx_bpf_task_cpu(p), now);
 	follow_clock(task, scx_bpf_task_cpu(p));
@@ -188,6 +196,8 @@ void BPF_STRUCT_OPS(powerpack_running, struct task_struct *p)
 	if (direct && !task->run_ns)
 		let_earlier_first(cpu, scx_bpf_task_cpu(p));
 	note_tickless(p, cpu, scx_bpf_task_cpu(p));
+	if (task->limit)
+		begin_limited(p, task);
 }
 
 void BPF_STRUCT_OPS(powerpack_tick, struct task_struct *p)
@@ -219,6 +229,8 @@ void BPF_STRUCT_OPS(powerpack_stopping, struct task_struct *p, bool runnable)
 	cpu->rt_since_ns = now;
 	if (!task)
 		return;
+	if (task->charged)
+		end_limited(task);
 	if (!runnable && p->__state != TASK_RUNNING)
 		account_sleep(task, now);
 	else if (runnable && p->scx.slice)
@@ -251,8 +263,10 @@ void BPF_STRUCT_OPS(powerpack_disable, struct task_struct *p)
 {
 	struct pp_task *task = task_of(p);
 
-	if (task)
+	if (task) {
 		leave_queue(task);
+		end_hold(task);
+	}
 }
 
 static void note_hotplug(s32 cpu, bool online)
@@ -287,36 +301,7 @@ void BPF_STRUCT_OPS(powerpack_cpu_offline, s32 cpu)
 	 * the kernel, what would wait for it for ever. */
 	bpf_for_each (scx_dsq, p, cpu_queue(cpu), 0)
 		scx_bpf_dsq_move(BPF_FOR_EACH_ITER, p, SCX_DSQ_LOCAL_ON | cpu, 0);
-}
-
-s32 BPF_STRUCT_OPS_SLEEPABLE(powerpack_cgroup_init, struct cgroup *cgrp,
-			     struct scx_cgroup_init_args *args)
-{
-	struct pp_cgroup *state =
-		bpf_cgrp_storage_get(&cgroups, cgrp, NULL, BPF_LOCAL_STORAGE_GET_F_CREATE);
-
-	if (!state)
-		return -ENOMEM;
-	state->weight = args->weight;
-	return 0;
-}
-
-void BPF_STRUCT_OPS(powerpack_cgroup_set_weight, struct cgroup *cgrp, u32 weight)
-{
-	struct pp_cgroup *state = bpf_cgrp_storage_get(&cgroups, cgrp, NULL, 0);
-
-	if (state)
-		state->weight = weight;
-	__sync_fetch_and_add(&cgroup_generation, 1);
-}
-
-void BPF_STRUCT_OPS(powerpack_cgroup_move, struct task_struct *p, struct cgroup *from,
-		    struct cgroup *to)
-{
-	struct pp_task *task = task_of(p);
-
-	if (task)
-		invalidate_cgroup(task);
+	move_held_off(cpu);
 }
 
 static __always_inline void begin_cpu(u32 rank)
@@ -328,9 +313,23 @@ static __always_inline void begin_cpu(u32 rank)
 	state->online = state->seen = !!(topology.online[rank_word(rank)] & rank_bit(rank));
 }
 
+static s32 begin_held_queue(u32 id)
+{
+	struct held_timer *timer = bpf_map_lookup_elem(&held_timers, &id);
+	s32 err = scx_bpf_create_dsq(held_dsq(id), NUMA_NO_NODE);
+
+	if (err || !timer) {
+		scx_bpf_error("cannot create a queue of throttled tasks: error %d", err);
+		return err ?: -ENOENT;
+	}
+	bpf_timer_init(&timer->timer, &held_timers, CLOCK_MONOTONIC);
+	bpf_timer_set_callback(&timer->timer, release_held);
+	return 0;
+}
+
 s32 BPF_STRUCT_OPS_SLEEPABLE(powerpack_init)
 {
-	u32 llc, rank, node;
+	u32 llc, rank, node, queue;
 	s32 err;
 
 	slice_shared_ns = pp_slice_of_ticks(topology.tick_ns);
@@ -340,6 +339,11 @@ s32 BPF_STRUCT_OPS_SLEEPABLE(powerpack_init)
 			scx_bpf_error("cannot create the queue of LLC %u: error %d", llc, err);
 			return err;
 		}
+	}
+	bpf_for (queue, 0, PP_HELD_QUEUES) {
+		err = begin_held_queue(queue);
+		if (err)
+			return err;
 	}
 	bpf_for (rank, 0, topology.nr_ranks) {
 		err = scx_bpf_create_dsq(cpu_queue(cpu_at(rank)), NUMA_NO_NODE);
@@ -383,7 +387,9 @@ SCX_OPS_DEFINE(powerpack_ops, .init_task = (void *)powerpack_init_task,
 	       .cpu_online = (void *)powerpack_cpu_online,
 	       .cpu_offline = (void *)powerpack_cpu_offline,
 	       .cgroup_init = (void *)powerpack_cgroup_init,
+	       .cgroup_exit = (void *)powerpack_cgroup_exit,
 	       .cgroup_set_weight = (void *)powerpack_cgroup_set_weight,
+	       .cgroup_set_bandwidth = (void *)powerpack_cgroup_set_bandwidth,
 	       .cgroup_move = (void *)powerpack_cgroup_move, .init = (void *)powerpack_init,
 	       .exit = (void *)powerpack_exit, .dump = (void *)powerpack_dump,
 	       .dump_cpu = (void *)powerpack_dump_cpu, .dump_task = (void *)powerpack_dump_task,

@@ -26,9 +26,10 @@ static __always_inline void set_curr(struct pp_cpu *state, const struct pp_task 
 /* A task bound to an isolated CPU is alone there, mostly, and is to have no ticks: the kernel
  * stops them for a slice without end. note_tickless() sees to it that it does not keep others
  * from the CPU. */
-static __always_inline u64 slice_on(const struct task_struct *p, s32 cpu)
+static __always_inline u64 slice_on(const struct task_struct *p, const struct pp_task *task,
+				    s32 cpu)
 {
-	return wants_no_ticks(p, cpu) ? SCX_SLICE_INF : PP_SLICE_ALONE_NS;
+	return wants_no_ticks(p, cpu) && !task->limit ? SCX_SLICE_INF : PP_SLICE_ALONE_NS;
 }
 
 /* @p, which begins to run on @cpu, may have a slice without end: that a task which comes for the
@@ -59,7 +60,7 @@ verified_once int run_on(struct task_struct *p __arg_trusted, struct pp_task *ta
 		set_curr(state, task);
 		state->direct_waiting = 1;
 	}
-	scx_bpf_dsq_insert(p, SCX_DSQ_LOCAL_ON | cpu, slice_on(p, cpu), enq_flags);
+	scx_bpf_dsq_insert(p, SCX_DSQ_LOCAL_ON | cpu, slice_on(p, task, cpu), enq_flags);
 	return 0;
 }
 

@@ -156,8 +156,8 @@ verified_once u64 task_deadline(const struct pp_task *task __arg_nonnull)
 	return pp_deadline(task->vtime, task_run_left(task), task->weight);
 }
 
-static __always_inline void insert_queue(struct task_struct *p, struct pp_task *task, u32 id,
-					 u64 enq_flags)
+/* The task is about to be put in queue @id. */
+verified_once int note_queued(struct pp_task *task __arg_nonnull, u32 id)
 {
 	struct pp_queue *queue = queue_of(id);
 	u64 now = scx_bpf_now();
@@ -168,9 +168,17 @@ static __always_inline void insert_queue(struct task_struct *p, struct pp_task *
 		task->waits_since_ns = now;
 	/* One that is not known yet may be long, so it delays no short one; but eight new ones that
 	 * turn out short are not to spill for the sum of what all might be. */
+	leave_queue(task);
 	task->queued_class = pp_run_class(task_run_pessimistic(task));
 	task->queued_ns = pp_queued_work(task_run_left(task));
 	add_waiting(id, 1, task->queued_class, task->queued_ns);
+	return 0;
+}
+
+static __always_inline void insert_queue(struct task_struct *p, struct pp_task *task, u32 id,
+					 u64 enq_flags)
+{
+	note_queued(task, id);
 	scx_bpf_dsq_insert_vtime(p, id, PP_SLICE_ALONE_NS, task_deadline(task), enq_flags);
 }
 

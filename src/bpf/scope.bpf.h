@@ -100,12 +100,16 @@ verified_once int refresh_allowed(struct task_struct *p __arg_trusted,
 	task->cpus_generation = cpus_generation;
 	for (int word = 0; word < PP_RANK_WORDS; word++)
 		task->allowed[word] = 0;
+	/* To the verifier a sleepable op may call this too: the one that starts the timer of
+	 * throttle.bpf.h. */
+	bpf_rcu_read_lock();
 	bpf_for (rank, 0, topology.nr_ranks) {
 		if (bpf_cpumask_test_cpu(cpu_at(rank), p->cpus_ptr))
 			task->allowed[rank_word(rank)] |= rank_bit(rank);
 		else if (rank < topology.nr_free && cpu_state(cpu_at(rank))->seen)
 			restricted = true;
 	}
+	bpf_rcu_read_unlock();
 	task->restricted = restricted;
 	return 0;
 }

@@ -34,6 +34,9 @@ u64 sampled_ns; /* the agent's, in the common .bss as all that follows */
  * ops.enable, which the kernel calls from a task of its own that has not disabled it. */
 static u32 prologue_levels;
 
+/* How deep cgroups may be nested; what is below counts as this level. */
+#define CGROUP_DEPTH_MAX 16
+
 /* Set by ops.init from topology.tick_ns. */
 static u64 slice_shared_ns = PP_SLICE_SHARED_NS;
 
@@ -96,12 +99,17 @@ struct pp_task {
 	u64 slept_ns;		    /* before this run; 0: not known */
 	u64 promised_ns;	    /* the time that @promised stands for */
 	s64 promised;		    /* its part of what is promised to a node */
+	s64 reserved_ns;	    /* of limit @charged, not used yet */
+	u64 held_since_ns;
+	u32 held; /* the limit that is used up, while it is held for that; 0: none */
 	u32 util_fp;
 	u32 util_est; /* 0..1024 */
 	u32 weight;   /* of the task and its cgroup, 100 = nice 0 */
 	u32 cgroup_generation, cpus_generation;
 	u16 queue;
 	u16 last_cpu; /* where it has run last */
+	u16 limit;    /* the innermost limit of its cgroups; 0: none */
+	u16 charged;  /* the same as it began to run; 0: it does not run */
 	u8 promised_node;
 	u8 queued_class;
 	u8 nr_runs;	 /* so far, up to PP_RUNS_KNOWN */
@@ -114,6 +122,7 @@ struct pp_task {
 	bool off_demand; /* what it uses is not for the active set to carry */
 	bool queued_efficient;
 	bool rt_preempted; /* a real-time task has just taken its CPU */
+	bool runs_for_watchdog;
 };
 
 struct {

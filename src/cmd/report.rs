@@ -4,7 +4,7 @@ use anyhow::{Result, bail};
 
 use crate::bpf_intf as intf;
 use crate::control::protocol::{Reply, Request, ask};
-use crate::control::status::{CpuStatus, Status};
+use crate::control::status::{CpuStatus, LimitStatus, Status};
 use crate::machine::cgroups;
 use crate::machine::topology::Ranks;
 use crate::scheduler::counters::{Counters, EVENTS};
@@ -25,6 +25,23 @@ pub fn mode(mode: Option<&str>, policy: &PolicyArgs) -> Result<()> {
         return Ok(());
     }
     switched(&Request::SetPolicy { mode, policy: policy.clone() })
+}
+
+/// A cgroup's `cpu.max`, and what came of it.
+fn limit_line(limit: &LimitStatus) -> String {
+    format!(
+        "cpu.max of {}: {} of {} ms; throttled in {} of {} periods, for {:.1} s{}",
+        limit.cgroup,
+        limit.quota_us as f64 / 1e3,
+        limit.period_us as f64 / 1e3,
+        limit.nr_throttled,
+        limit.nr_periods,
+        limit.throttled_us as f64 / 1e6,
+        match limit.waiting {
+            0 => String::new(),
+            nr => format!("; {nr} tasks wait for the next period"),
+        }
+    )
 }
 
 /// `scx_powerpack reload`.
@@ -88,6 +105,9 @@ fn print_status(status: &Status) {
     );
     if let Some(sentence) = cgroups::ignored_cpu_max(&status.ignored_cpu_max) {
         println!("{sentence}");
+    }
+    for limit in &status.limits {
+        println!("{}", limit_line(limit));
     }
     println!("\nrank  cpu  state     util  non-idle over the last {:.1} s", status.interval_s);
     for cpu in &status.cpus {

@@ -127,6 +127,7 @@ fn reason(put: &Placement) -> String {
         Why::ChosenIdle => "idle, of the CPUs that it is confined to".into(),
         Why::ChosenBusy => "all CPUs that it is confined to are busy: the shortest queue".into(),
         Why::Offline => "its CPU goes offline".into(),
+        Why::Throttled => "its cgroup has used up its cpu.max: it waits for the next period".into(),
         Why::Runs => "runs".into(),
     }
 }
@@ -177,10 +178,10 @@ mod tests {
     fn each_reason_has_a_sentence_of_its_own() {
         let all = [Why::Waker, Why::Idle, Why::Queued, Why::Spilled, Why::Bound]
             .into_iter()
-            .chain([Why::ChosenIdle, Why::ChosenBusy, Why::Offline, Why::Runs]);
+            .chain([Why::ChosenIdle, Why::ChosenBusy, Why::Offline, Why::Throttled, Why::Runs]);
         let said: std::collections::BTreeSet<String> =
             all.map(|why| reason(&placement(why, 2, 0))).collect();
-        assert_eq!(said.len(), 9);
+        assert_eq!(said.len(), 10);
         assert!(reason(&placement(Why::Idle, 1, 0)).contains("ran before"));
         let full = Placement { expected_us: 100, ..placement(Why::Spilled, 2, 0) };
         assert!(reason(&full).contains("no room"));

@@ -31,7 +31,7 @@ pub fn check_can_load() -> Result<()> {
 
 /// Fails if a cgroup has a limit that would not be enforced, with what to do.
 pub fn check_cpu_max() -> Result<()> {
-    match cgroups::ignored_cpu_max(CpuMaxLimits::default().paths()) {
+    match cgroups::ignored_cpu_max(CpuMaxLimits::of_kernel()?.paths()) {
         Some(sentence) => bail!("{sentence}: remove the limit, or leave out --require-cpu-max"),
         None => Ok(()),
     }

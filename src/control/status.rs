@@ -34,6 +34,24 @@ pub struct CpuStatus {
     pub node: usize,
 }
 
+/// A cgroup whose `cpu.max` is enforced, with figures as those of the kernel's `cpu.stat`.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct LimitStatus {
+    /// Its path from the root on.
+    pub cgroup: String,
+    /// CPU time in each period (us).
+    pub quota_us: u64,
+    pub period_us: u64,
+    /// Periods that have begun since the scheduler was loaded.
+    pub nr_periods: u64,
+    /// Of these: some task had to wait for the next one.
+    pub nr_throttled: u64,
+    /// For how long some task had to, in all (us).
+    pub throttled_us: u64,
+    /// Tasks that wait for the next period now.
+    pub waiting: u32,
+}
+
 /// All that `scx_powerpack status` tells.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Status {
@@ -52,6 +70,9 @@ pub struct Status {
     /// Cgroups whose `cpu.max` is not enforced; looked for only where a status alone is asked for.
     #[serde(default)]
     pub ignored_cpu_max: Vec<String>,
+    /// Cgroups whose `cpu.max` is enforced; as above.
+    #[serde(default)]
+    pub limits: Vec<LimitStatus>,
     /// CPU numbers in rank order.
     pub ranks: Vec<usize>,
     /// Since the scheduler was loaded (s).
@@ -136,6 +157,7 @@ impl StatusClock {
             latency_budget_ms: policy.latency_budget.as_millis() as u64,
             workloads: agent.workloads,
             ignored_cpu_max: vec![],
+            limits: vec![],
             ranks: ranks.cpus().iter().map(|cpu| cpu.cpu).collect(),
             uptime_s: seconds(now.now_ns.saturating_sub(self.started_ns)),
             interval_s: seconds(interval_ns),

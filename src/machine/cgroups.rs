@@ -5,6 +5,10 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
+use anyhow::Result;
+
+use crate::machine::kernel::{self, KernelNames};
+
 /// Where cgroups are, as directories.
 const CGROUP_ROOT: &str = "/sys/fs/cgroup";
 
@@ -52,15 +56,26 @@ pub fn all() -> Vec<Cgroup> {
     found
 }
 
-/// The cgroups with a `cpu.max`, looked for once a second at most.
-#[derive(Debug, Default)]
+/// The cgroups with a `cpu.max` that is not enforced, looked for once a second at most.
+#[derive(Debug)]
 pub struct CpuMaxLimits {
+    /// The kernel tells the scheduler of all limits.
+    enforced: bool,
     found: Option<(Instant, Vec<String>)>,
 }
 
 impl CpuMaxLimits {
+    /// Of this kernel. Fails where it has no BTF.
+    pub fn of_kernel() -> Result<Self> {
+        let enforced = kernel::tells_cpu_max(&KernelNames::read()?);
+        Ok(CpuMaxLimits { enforced, found: None })
+    }
+
     /// Their paths, at most a second old, sorted.
     pub fn paths(&mut self) -> &[String] {
+        if self.enforced {
+            return &[];
+        }
         if self.found.as_ref().is_none_or(|(when, _)| when.elapsed() >= WALK_PERIOD) {
             self.found = None;
         }
@@ -68,9 +83,8 @@ impl CpuMaxLimits {
     }
 }
 
-/// The paths of all cgroups with a limit in `cpu.max`, sorted. The kernel enforces it for its
-/// own scheduler alone.
-fn with_cpu_max() -> Vec<String> {
+/// The paths of all cgroups with a limit in `cpu.max`, sorted.
+pub fn with_cpu_max() -> Vec<String> {
     let has_limit = |cgroup: &Cgroup| {
         let file = Path::new(CGROUP_ROOT).join(&cgroup.path).join("cpu.max");
         fs::read_to_string(file).is_ok_and(|text| is_limit(&text))

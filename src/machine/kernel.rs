@@ -91,6 +91,11 @@ impl KernelNames {
     }
 }
 
+/// Whether the kernel tells a scheduler of limits in `cpu.max`: since Linux 6.17.
+pub fn tells_cpu_max(names: &KernelNames) -> bool {
+    names.has("cgroup_prep_move") && names.has("cgroup_set_bandwidth")
+}
+
 /// struct btf_header (`include/uapi/linux/btf.h`): magic, version, flags, hdr_len,
 /// then offset and length of the types and of the strings, after the header.
 fn read_strings(path: &str) -> io::Result<Vec<u8>> {

@@ -114,6 +114,19 @@ impl<'a> Scheduler<'a> {
         Ok(())
     }
 
+    /// The cgroups with a limit in `cpu.max` that is enforced, and what came of it.
+    pub fn limits(&self) -> Result<Vec<intf::pp_limit>> {
+        let limits = &self.skel.maps.bss_pp_limits_data.as_ref().context(NO_DATA)?.limits;
+        let all = limits.iter().map(load::<_, intf::pp_limit>);
+        Ok(all.filter(|limit| limit.cgroup_id != 0 && limit.quota_ns != 0).collect())
+    }
+
+    /// Whether more cgroups have had a limit than there are places for.
+    pub fn has_unlimited(&self) -> Result<bool> {
+        let bss = self.skel.maps.bss_data.as_ref().context(NO_DATA)?;
+        Ok(load::<u32, u32>(&bss.nr_unlimited) > 0)
+    }
+
     /// Reads all CPUs and the active set.
     pub fn snapshot(&self, ranks: &Ranks) -> Result<Snapshot> {
         self.skel.progs.sample_now.test_run(ProgramInput::default()).context("cannot sample")?;
@@ -208,8 +221,12 @@ fn open(object: &mut MaybeUninit<OpenObject>) -> Result<OpenBpfSkel<'_>> {
     // Only in struct sched_ext_ops, and only with CONFIG_EXT_GROUP_SCHED.
     if !names.has("cgroup_prep_move") {
         ops.cgroup_init = std::ptr::null_mut();
+        ops.cgroup_exit = std::ptr::null_mut();
         ops.cgroup_set_weight = std::ptr::null_mut();
         ops.cgroup_move = std::ptr::null_mut();
+    }
+    if !kernel::tells_cpu_max(&names) {
+        ops.cgroup_set_bandwidth = std::ptr::null_mut();
     }
     uei_set_size!(skel, powerpack_ops, uei);
     Ok(skel)
@@ -260,6 +277,7 @@ const _: () = {
     assert!(size_of::<intf::pp_cpu>() == 256);
     assert!(size_of::<intf::pp_active>() == 32);
     assert!(size_of::<intf::pp_queue>() == 64);
+    assert!(size_of::<intf::pp_limit>() == 128);
     assert!(size_of::<intf::pp_latency>() == 192);
     assert!(size_of::<intf::pp_why_record>() == 48);
     assert!(size_of::<intf::pp_listed_task>() == 16);

@@ -49,6 +49,7 @@ pub enum Why {
     ChosenIdle,
     ChosenBusy,
     Offline,
+    Throttled,
     Runs,
 }
 
@@ -64,6 +65,7 @@ impl Placement {
             intf::pp_why_PP_WHY_CHOSEN_IDLE => Why::ChosenIdle,
             intf::pp_why_PP_WHY_CHOSEN_BUSY => Why::ChosenBusy,
             intf::pp_why_PP_WHY_OFFLINE => Why::Offline,
+            intf::pp_why_PP_WHY_THROTTLED => Why::Throttled,
             _ => Why::Runs,
         };
         Placement {

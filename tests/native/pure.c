@@ -3,6 +3,7 @@
  * The pure headers of the BPF side, compiled natively and with names that Rust
  * can call: src/pure.rs tests the very code the kernel runs.
  */
+#include "bandwidth.h"
 #include "freq.h"
 #include "pick.h"
 #include "scope.h"
@@ -14,6 +15,12 @@
 		return pp_##name args;                                                             \
 	}
 
+EXPORT(u64, periods_over, (u64 began, u64 period, u64 now), (began, period, now))
+EXPORT(s64, budget_refill, (s64 budget, u64 periods, u64 quota, u64 burst),
+       (budget, periods, quota, burst))
+EXPORT(s64, budget_excess, (s64 budget, u64 quota, u64 burst), (budget, quota, burst))
+EXPORT(s64, grant, (s64 budget, s64 want), (budget, want))
+EXPORT(u32, releases, (s64 budget), (budget))
 EXPORT(u32, util_decay, (u32 util, u64 dt), (util, dt))
 EXPORT(u32, util_run, (u32 util, u64 dt, u32 capacity), (util, dt, capacity))
 EXPORT(u32, util_est, (u32 est, u32 util), (est, util))

@@ -56,11 +56,20 @@ struct css_set {
 	struct cgroup *dfl_cgrp;
 };
 
+struct kernfs_node {
+	u64 id;
+};
+
 struct cgroup {
 	struct css_set set; /* of its tasks */
 	struct cgroup *parent;
 	void *storage;
 	s32 level;
+	struct kernfs_node *kn;
+};
+
+struct signal_struct {
+	u32 flags;
 };
 
 struct task_struct {
@@ -74,7 +83,10 @@ struct task_struct {
 	u32 migration_disabled;
 	u32 tgid;
 	u32 __state;
+	u32 flags;
+	const struct signal_struct *signal;
 };
+#define PF_EXITING 0x00000004
 
 struct scx_exit_info {
 	s32 kind;
@@ -85,12 +97,14 @@ struct scx_init_task_args {
 };
 struct scx_cgroup_init_args {
 	u32 weight;
+	u64 bw_period_us, bw_quota_us, bw_burst_us;
 };
 
 struct sched_ext_ops {
 	void *init_task, *enable, *set_cpumask, *set_weight, *select_cpu, *enqueue, *dispatch;
 	void *running, *tick, *stopping, *update_idle, *disable, *cpu_online, *cpu_offline;
-	void *cgroup_init, *cgroup_set_weight, *cgroup_move, *init, *exit;
+	void *cgroup_init, *cgroup_exit, *cgroup_set_weight, *cgroup_set_bandwidth, *cgroup_move;
+	void *init, *exit;
 	void *dump, *dump_cpu, *dump_task;
 	u64 flags;
 	u32 timeout_ms;
@@ -119,10 +133,15 @@ struct bpf_iter__task {
 };
 #define bpf_seq_write(seq, data, size) ((void)(seq), (void)(data))
 
-/* Maps: storage of tasks and cgroups, and a ring that nobody reads here. */
+/* Maps: storage of tasks and cgroups, an array, and a ring that nobody reads here. */
 #define __uint(name, value) int(*name)[value]
 #define __type(name, value) typeof(value) *name
-enum { BPF_MAP_TYPE_TASK_STORAGE, BPF_MAP_TYPE_CGRP_STORAGE, BPF_MAP_TYPE_RINGBUF };
+enum {
+	BPF_MAP_TYPE_TASK_STORAGE,
+	BPF_MAP_TYPE_CGRP_STORAGE,
+	BPF_MAP_TYPE_RINGBUF,
+	BPF_MAP_TYPE_ARRAY,
+};
 enum { BPF_F_NO_PREALLOC = 1, BPF_LOCAL_STORAGE_GET_F_CREATE = 1, BPF_RB_FORCE_WAKEUP = 2 };
 
 static inline void *sim_storage(void **storage, size_t size, u64 flags)
@@ -136,6 +155,19 @@ static inline void *sim_storage(void **storage, size_t size, u64 flags)
 	((typeof((map)->value))sim_storage(&(p)->storage, sizeof(*(map)->value), flags))
 #define bpf_cgrp_storage_get(map, cgrp, init, flags)                                               \
 	((typeof((map)->value))sim_storage(&(cgrp)->storage, sizeof(*(map)->value), flags))
+/* Timers: the elements of one array. */
+#define CLOCK_MONOTONIC 1
+#define SIM_MAX_TIMERS 4096
+struct bpf_timer {
+	int (*callback)(void *map, u32 *key, struct bpf_timer *timer);
+};
+static struct bpf_timer sim_timers[SIM_MAX_TIMERS];
+void sim_timer_start(u32 key, u64 ns);
+
+#define bpf_map_lookup_elem(map, key) ((typeof((map)->value))&sim_timers[*(key) % SIM_MAX_TIMERS])
+#define bpf_timer_init(timer, map, clock) 0
+#define bpf_timer_set_callback(timer, function) ((timer)->callback = (function))
+#define bpf_timer_start(timer, ns, flags) sim_timer_start((timer) - sim_timers, ns)
 #define bpf_ringbuf_output(ring, data, size, flags) ((void)(data), 0)
 
 #define bpf_for(i, from, to) for ((i) = (from); (i) < (to); (i)++)
@@ -194,10 +226,15 @@ void sim_error(const char *format);
 /* Walks a DSQ in its order; what is visited may be moved away. */
 struct sim_dsq_walk {
 	u64 id, vtime, seq;
+	u64 set_vtime; /* of what is moved next */
 	bool begun;
 };
 struct task_struct *sim_dsq_walk_next(struct sim_dsq_walk *walk);
 bool scx_bpf_dsq_move(struct sim_dsq_walk *walk, struct task_struct *p, u64 id, u64 enq_flags);
+void scx_bpf_dsq_move_set_vtime(struct sim_dsq_walk *walk, u64 vtime);
+bool scx_bpf_dsq_move_vtime(struct sim_dsq_walk *walk, struct task_struct *p, u64 id,
+			    u64 enq_flags);
+#define bpf_iter_scx_dsq sim_dsq_walk
 #define BPF_FOR_EACH_ITER (&sim_walk)
 #define bpf_for_each(kind, p, dsq, flags)                                                          \
 	for (struct sim_dsq_walk sim_walk = { .id = (dsq) }; ((p) = sim_dsq_walk_next(&sim_walk));)

@@ -14,12 +14,17 @@ pub struct Cgroup {
     parent: *mut Cgroup,
     storage: *mut c_void,
     level: i32,
+    /// `struct kernfs_node`: its id.
+    kn: *mut u64,
+    id: u64,
 }
 
 /// `struct scx_cgroup_init_args`.
 #[repr(C)]
 struct InitArgs {
     weight: u32,
+    /// Period, quota and burst: not asked for here.
+    bandwidth: [u64; 3],
 }
 
 /// A weight, and what the user's table says.
@@ -57,18 +62,38 @@ impl Kernel {
         self.find_or_make((weight.unwrap_or(WEIGHT_DEFAULT), workload), root).cast()
     }
 
+    /// Sets the `cpu.max` of the cgroup of that weight: so much in each period, and what may be
+    /// saved up for later ones (us). No quota: "max".
+    pub fn limit_cgroup(
+        &mut self,
+        weight: u32,
+        quota_us: Option<u64>,
+        period_us: u64,
+        burst_us: u64,
+    ) {
+        let group = self.cgroup_of(Some(weight), 0);
+        let quota_us = quota_us.unwrap_or(u64::MAX);
+        self.op(0, |ops| (ops.cgroup_set_bandwidth)(group, period_us, quota_us, burst_us));
+    }
+
     fn find_or_make(&mut self, kind: Kind, parent: *mut Cgroup) -> *mut Cgroup {
         let groups = &mut self.class.ext().cgroups.groups;
         if let Some((_, group)) = groups.iter_mut().find(|(known, _)| *known == kind) {
             return &raw mut **group;
         }
         let level = i32::from(!parent.is_null());
+        let id = groups.len() as u64 + 1;
         let (dfl_cgrp, storage) = (ptr::null_mut(), ptr::null_mut());
-        groups.push((kind, Box::new(Cgroup { dfl_cgrp, parent, storage, level })));
+        groups.push((
+            kind,
+            Box::new(Cgroup { dfl_cgrp, parent, storage, level, kn: ptr::null_mut(), id }),
+        ));
         let made = &mut groups.last_mut().expect("just pushed").1;
         let group = &raw mut **made;
         made.dfl_cgrp = group;
-        let mut args = InitArgs { weight: if kind == ROOT { WEIGHT_DEFAULT } else { kind.0 } };
+        made.kn = &raw mut made.id;
+        let weight = if kind == ROOT { WEIGHT_DEFAULT } else { kind.0 };
+        let mut args = InitArgs { weight, bandwidth: [0; 3] };
         let args = (&raw mut args).cast();
         self.op(0, |ops| (ops.cgroup_init)(group.cast(), args));
         if kind.1 != 0 {

@@ -61,6 +61,10 @@ pub struct TaskStruct {
     pub pad: u32,
     /// 0: it runs, or is about to.
     pub state: u32,
+    pub flags: u32,
+    pub pad_end: u32,
+    /// `struct signal_struct`: its flags.
+    pub signal: *const u32,
 }
 
 /// Of `TaskStruct::state`: asleep.
@@ -90,7 +94,9 @@ pub struct Ops {
     pub cpu_online: CpuOp,
     pub cpu_offline: CpuOp,
     pub cgroup_init: extern "C" fn(*mut c_void, *mut c_void) -> i32,
+    pub cgroup_exit: extern "C" fn(*mut c_void),
     pub cgroup_set_weight: extern "C" fn(*mut c_void, u32),
+    pub cgroup_set_bandwidth: extern "C" fn(*mut c_void, u64, u64, u64),
     pub cgroup_move: extern "C" fn(TaskPtr, *mut c_void, *mut c_void),
     pub init: extern "C" fn() -> i32,
     pub exit: extern "C" fn(*mut c_void),
@@ -116,6 +122,6 @@ unsafe extern "C" {
 /// Sizes that the C side lays out from the same fields.
 const _: () = {
     assert!(size_of::<SchedExtEntity>() == 24);
-    assert!(size_of::<TaskStruct>() == 72);
-    assert!(size_of::<Ops>() == 22 * 8 + 24);
+    assert!(size_of::<TaskStruct>() == 88);
+    assert!(size_of::<Ops>() == 24 * 8 + 24);
 };

@@ -47,6 +47,8 @@ pub struct Shared {
     pub insertion: Option<Insertion>,
     /// CPU and flags.
     pub kicks: Vec<(usize, u64)>,
+    /// Timers that have just been started: key, and in how many ns.
+    pub timers: Vec<(u32, u64)>,
     pub error: Option<String>,
 }
 
@@ -237,6 +239,7 @@ struct Walk {
     id: u64,
     vtime: i64,
     seq: i64,
+    set_vtime: u64,
     begun: bool,
 }
 
@@ -254,12 +257,42 @@ extern "C" fn sim_dsq_walk_next(walk: *mut Walk) -> TaskPtr {
 
 #[unsafe(no_mangle)]
 extern "C" fn scx_bpf_dsq_move(walk: *mut Walk, task: TaskPtr, id: u64, _enq_flags: u64) -> bool {
+    move_task(walk, task, id, None)
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn scx_bpf_dsq_move_set_vtime(walk: *mut Walk, vtime: u64) {
+    // SAFETY: on the caller's stack.
+    unsafe { (*walk).set_vtime = vtime };
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn scx_bpf_dsq_move_vtime(
+    walk: *mut Walk,
+    task: TaskPtr,
+    id: u64,
+    _enq_flags: u64,
+) -> bool {
+    // SAFETY: on the caller's stack, and a task in a queue.
+    let vtime = unsafe {
+        (*task).scx.dsq_vtime = (*walk).set_vtime;
+        (*walk).set_vtime
+    };
+    move_task(walk, task, id, Some(vtime))
+}
+
+fn move_task(walk: *mut Walk, task: TaskPtr, id: u64, vtime: Option<u64>) -> bool {
     // SAFETY: on the caller's stack.
     let from = unsafe { &*walk }.id;
     shared(|s| {
         let taken = s.dsq(from).and_then(|queue| queue.take(|other| other == task));
         let Some(task) = taken else { return false };
-        s.insert(Insertion { task, dsq: id, vtime: None });
+        s.insert(Insertion { task, dsq: id, vtime });
         true
     })
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn sim_timer_start(key: u32, ns: u64) {
+    shared(|s| s.timers.push((key, ns)));
 }

@@ -9,9 +9,12 @@ mod kfuncs;
 mod native;
 mod schedule;
 
+use std::collections::HashMap;
+
 pub use ffi::{CpuMask, MAX_CPUS, SchedExtEntity, TaskPtr, TaskStruct};
 pub use native::{PolicyBytes, Sabotage, TopologyBytes};
 
+use crate::event::Event;
 use crate::kernel::{Class, Kernel};
 use crate::power::FULL;
 use crate::task::State;
@@ -29,6 +32,8 @@ pub(crate) struct Ext {
     native: Native,
     ops: &'static Ops,
     cgroups: Cgroups,
+    /// How often each timer has been started.
+    timers: HashMap<u32, u64>,
 }
 
 /// The performance target that the scheduler has set for `cpu`, 0..=1024 of the
@@ -40,7 +45,7 @@ pub(crate) fn perf_target(cpu: usize) -> u32 {
 impl Ext {
     pub fn load(topology: &TopologyBytes, policy: &PolicyBytes) -> Self {
         let native = Native::load(topology, policy);
-        Ext { ops: native.ops(), native, cgroups: Cgroups::default() }
+        Ext { ops: native.ops(), native, cgroups: Cgroups::default(), timers: HashMap::new() }
     }
 
     pub fn nr_active(&self) -> usize {
@@ -141,8 +146,9 @@ impl Kernel {
     }
 
     fn after_op(&mut self) {
-        let (kicks, retargeted, error) = shared(|s| {
-            (std::mem::take(&mut s.kicks), std::mem::take(&mut s.retargeted), s.error.take())
+        let (kicks, timers, retargeted, error) = shared(|s| {
+            let (kicks, timers) = (std::mem::take(&mut s.kicks), std::mem::take(&mut s.timers));
+            (kicks, timers, std::mem::take(&mut s.retargeted), s.error.take())
         });
         if let Some(error) = error {
             panic!("the scheduler did what the kernel does not allow: {error}");
@@ -156,9 +162,25 @@ impl Kernel {
             }
             self.resched(cpu);
         }
+        for (key, ns) in timers {
+            let starts = self.class.ext().timers.entry(key).or_default();
+            *starts += 1;
+            let event = Event::Timer(key, *starts);
+            self.events.at(self.now_ns + ns, event);
+        }
         for cpu in retargeted {
             self.util_changed(cpu);
         }
+    }
+
+    /// On any CPU: here the first.
+    pub(crate) fn ext_timer(&mut self, key: u32, start: u64) {
+        if self.class.ext().timers.get(&key) != Some(&start) {
+            return;
+        }
+        self.set_here(0);
+        self.class.ext().native.timer_fires(key);
+        self.after_op();
     }
 
     pub(crate) fn ext_spawn(&mut self, id: usize, cgroup_weight: Option<u32>, workload: u32) {

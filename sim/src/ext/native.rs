@@ -31,6 +31,7 @@ unsafe extern "C" {
     fn sim_longest_jump() -> u64;
     fn sim_is_active(cpu: i32) -> bool;
     fn sim_sabotage(how: u32);
+    fn sim_timer_fires(key: u32);
 }
 
 /// What can be made bad on purpose: see native/sabotage.h.
@@ -75,6 +76,12 @@ impl Native {
     pub fn sabotage(&self, how: Sabotage) {
         // SAFETY: sets a variable.
         unsafe { sim_sabotage(how as u32) };
+    }
+
+    /// Calls back what started timer `key`.
+    pub fn timer_fires(&self, key: u32) {
+        // SAFETY: started before, so it has a callback.
+        unsafe { sim_timer_fires(key) };
     }
 
     /// The furthest that a queue's clock has gone at a time (virtual ns).

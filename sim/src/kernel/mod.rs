@@ -168,6 +168,7 @@ impl Kernel {
                 Event::Schedule(cpu) => self.on(cpu).schedule(cpu),
                 Event::Look(domain) => self.look(domain),
                 Event::IdleTick(cpu, run_seq) => self.on(cpu).idle_tick(cpu, run_seq),
+                Event::Timer(key, start) => self.ext_timer(key, start),
             }
         }
         self.now_ns = until_ns;

@@ -41,6 +41,7 @@ impl Collector for Families {
         self.about(&mut writer)?;
         self.policy(&mut writer)?;
         self.cpus(&mut writer)?;
+        self.limits(&mut writer)?;
         self.events(&mut writer)
     }
 }
@@ -123,6 +124,35 @@ impl Families {
             ("cpu_non_idle", "Not idle since loading", Some(&Unit::Seconds), MetricType::Counter),
             "cpu",
             busy,
+        )
+    }
+
+    fn limits(&self, to: &mut Writer<'_>) -> fmt::Result {
+        let limits = &self.status.limits;
+        let throttled =
+            limits.iter().map(|l| (l.cgroup.clone(), ConstCounter::new(l.nr_throttled)));
+        to.labelled(
+            (
+                "cgroup_throttled_periods",
+                "Periods of a cpu.max in which a task waited for the next one",
+                None,
+                MetricType::Counter,
+            ),
+            "cgroup",
+            throttled,
+        )?;
+        let seconds = limits
+            .iter()
+            .map(|l| (l.cgroup.clone(), ConstCounter::new(l.throttled_us as f64 / 1e6)));
+        to.labelled(
+            (
+                "cgroup_throttled",
+                "For how long tasks of a cgroup waited for the next period of its cpu.max",
+                Some(&Unit::Seconds),
+                MetricType::Counter,
+            ),
+            "cgroup",
+            seconds,
         )
     }
 

@@ -2,6 +2,7 @@
 //! table of workloads.
 
 mod events;
+mod limits;
 mod observe;
 
 use std::time::{Duration, Instant};
@@ -74,7 +75,7 @@ pub struct Session<'a> {
     cgroups: usize,
     /// How many of them the table names.
     treated: usize,
-    /// The cgroups whose limit the kernel enforces for its own scheduler alone.
+    /// The cgroups whose limit is not enforced.
     cpu_max: CpuMaxLimits,
 }
 
@@ -104,7 +105,7 @@ impl<'a> Session<'a> {
             reloads: Reloads::default(),
             cgroups: 0,
             treated: 0,
-            cpu_max: CpuMaxLimits::default(),
+            cpu_max: CpuMaxLimits::of_kernel()?,
         };
         session.hint();
         // The first choice needs no waiting.
@@ -295,6 +296,10 @@ impl<'a> Session<'a> {
     fn full_status(&mut self) -> Result<Reply> {
         let mut status = Box::new(self.status()?);
         status.ignored_cpu_max = self.cpu_max.paths().to_vec();
+        status.limits = limits::of(&self.scheduler.limits()?);
+        if self.scheduler.has_unlimited()? {
+            status.ignored_cpu_max = limits::without_place(&status.limits);
+        }
         Ok(Reply::Status(status))
     }
 

@@ -2,6 +2,7 @@
 //! own C code, driven by random ones in the simulator.
 
 mod checks;
+mod limits;
 mod long;
 mod waits;
 mod world;

@@ -51,6 +51,7 @@ pub fn status(cpus: usize, second: u64) -> Status {
         latency_budget_ms: 5,
         workloads: 0,
         ignored_cpu_max: vec![],
+        limits: vec![],
         ranks: vec![],
         uptime_s: second as f64,
         interval_s: 1.0,

@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * cpu.max: the budgets of cgroups that have one, and how tasks draw on them. What happens to a
+ * task that finds none left is in throttle.bpf.h.
+ *
+ * A cgroup with a limit has a place in limits[], which names the next limited one above it. A
+ * task knows that of the innermost (0: none), so that a task without a limit costs a load and a
+ * branch.
+ */
+#ifndef PP_BANDWIDTH_BPF_H
+#define PP_BANDWIDTH_BPF_H
+
+#include "bandwidth.h"
+#include "state.bpf.h"
+
+/* The agent reads them. Place 0 is never used. */
+struct pp_limit limits[PP_MAX_LIMITS] SEC(".bss.pp_limits");
+
+static __always_inline struct pp_limit *limit_of(u32 id)
+{
+	return &limits[id % PP_MAX_LIMITS];
+}
+
+/* A new period may have begun: one of the CPUs that see it adds the quota. */
+verified_once bool refill(u32 id, u64 now)
+{
+	struct pp_limit *limit = limit_of(id);
+	u64 began = limit->period_began_ns, quota = limit->quota_ns;
+	u64 periods = pp_periods_over(began, limit->period_ns, now);
+	s64 budget;
+
+	if (!periods || !quota)
+		return false;
+	if (__sync_val_compare_and_swap(&limit->period_began_ns, began,
+					began + periods * limit->period_ns) != began)
+		return false;
+	budget = limit->budget_ns;
+	__sync_fetch_and_add(&limit->budget_ns,
+			     pp_budget_refill(budget, periods, quota, limit->burst_ns) - budget);
+	limit->nr_periods++;
+	return true;
+}
+
+static __always_inline bool is_used_up(u32 id, u64 now)
+{
+	refill(id, now);
+	return limit_of(id)->quota_ns && limit_of(id)->budget_ns <= 0;
+}
+
+/* The first limit from @id upwards whose budget is used up; 0: none is. */
+verified_once u32 used_up_limit(u32 id)
+{
+	u64 now = scx_bpf_now();
+	u32 level;
+
+	bpf_for (level, 0, CGROUP_DEPTH_MAX) {
+		if (!id)
+			break;
+		if (is_used_up(id, now))
+			return id;
+		id = limit_of(id)->parent;
+	}
+	return 0;
+}
+
+static __always_inline bool is_throttled(const struct pp_task *task)
+{
+	return task->limit && used_up_limit(task->limit);
+}
+
+/* Give @ns back to limit @id and to those above; less than 0: take more. */
+verified_once int give_back(u32 id, s64 ns)
+{
+	u32 level;
+
+	bpf_for (level, 0, CGROUP_DEPTH_MAX) {
+		struct pp_limit *limit = limit_of(id);
+		s64 excess;
+
+		if (!id)
+			break;
+		__sync_fetch_and_add(&limit->budget_ns, ns);
+		excess = pp_budget_excess(limit->budget_ns, limit->quota_ns, limit->burst_ns);
+		if (excess && limit->quota_ns)
+			__sync_fetch_and_add(&limit->budget_ns, -excess);
+		id = limit->parent;
+	}
+	return 0;
+}
+
+/* Reserve up to @want of what all limits from @id upwards have. */
+verified_once s64 reserve(u32 id, s64 want)
+{
+	u64 now = scx_bpf_now();
+	u32 level, at = id;
+
+	bpf_for (level, 0, CGROUP_DEPTH_MAX) {
+		struct pp_limit *limit = limit_of(at);
+
+		if (!at)
+			break;
+		refill(at, now);
+		if (limit->quota_ns)
+			want = pp_grant(limit->budget_ns, want);
+		at = limit->parent;
+	}
+	if (want > 0)
+		give_back(id, -want);
+	return want;
+}
+
+/* The task runs by the limit that it has now: its first reservation. Its cgroup may have been
+ * limited, or the task moved to another one, while it ran. */
+verified_once int follow_limit(struct pp_task *task __arg_nonnull)
+{
+	give_back(task->charged, task->reserved_ns);
+	task->charged = task->limit;
+	task->reserved_ns = task->limit ? reserve(task->limit, PP_RESERVE_NS) : 0;
+	return 0;
+}
+
+/* At a tick: whether the task may go on. What it has run over its reservation counts. */
+static __always_inline bool reserve_more(struct pp_task *task)
+{
+	if (task->reserved_ns <= 0)
+		task->reserved_ns += reserve(task->charged, (s64)PP_RESERVE_NS - task->reserved_ns);
+	return task->reserved_ns > 0;
+}
+
+#endif /* PP_BANDWIDTH_BPF_H */

@@ -1,0 +1,275 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Tasks of a cgroup whose cpu.max is used up: they are held in a DSQ that no CPU serves, until a
+ * timer finds that a new period has begun. It runs only while some task is held.
+ */
+#ifndef PP_THROTTLE_BPF_H
+#define PP_THROTTLE_BPF_H
+
+#include "bandwidth.bpf.h"
+#include "place.bpf.h"
+
+/* Several limits may share a DSQ and its timer: then more tasks are looked at, and nothing else. */
+#define PP_HELD_QUEUES 64
+#define PP_HELD_QUEUE_BASE (2 * PP_MAX_QUEUES)
+
+/* Until the timer looks again for a task that was about to be held as it looked. */
+#define PP_LOOK_AGAIN_NS (1 * PP_NS_PER_MS)
+
+/* Up to this many held tasks are looked at each time that the timer fires. Not a constant to the
+ * verifier, as starving_look_max. */
+u32 held_look_max = 65536;
+
+struct held_timer {
+	struct bpf_timer timer;
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, PP_HELD_QUEUES);
+	__type(key, u32);
+	__type(value, struct held_timer);
+} held_timers SEC(".maps");
+
+struct held_queue {
+	u64 due_ns; /* when its timer fires; 0: it does not */
+	s32 nr;	    /* tasks held in it, or about to be */
+	u32 looks;  /* how often the timer has fired */
+};
+
+static struct held_queue held_queues[PP_HELD_QUEUES];
+
+static __always_inline struct held_queue *held_queue_of(u32 id)
+{
+	return &held_queues[id % PP_HELD_QUEUES];
+}
+
+static __always_inline u64 held_dsq(u32 id)
+{
+	return PP_HELD_QUEUE_BASE + id % PP_HELD_QUEUES;
+}
+
+/* Look at what is held for limit @id in @ns, or before. */
+verified_once int look_at_held_in(u32 id, u64 ns)
+{
+	struct held_queue *queue = held_queue_of(id);
+	u64 due = scx_bpf_now() + ns, was = queue->due_ns;
+	struct held_timer *timer;
+
+	id %= PP_HELD_QUEUES;
+	timer = bpf_map_lookup_elem(&held_timers, &id);
+	if (!timer || (was && (s64)(due - was) >= 0))
+		return 0;
+	queue->due_ns = due;
+	bpf_timer_start(&timer->timer, ns, 0);
+	return 0;
+}
+
+/* How long this period still takes. */
+static __always_inline u64 period_left(const struct pp_limit *limit, u64 now)
+{
+	u64 over = since(now, limit->period_began_ns);
+
+	return over < limit->period_ns ? limit->period_ns - over : 0;
+}
+
+/* The task is held for limit @id: one that waits in no queue that a CPU serves. */
+static __always_inline void begin_hold(struct pp_task *task, u32 id, u64 now)
+{
+	struct pp_limit *limit = limit_of(id);
+
+	task->held = id;
+	task->held_since_ns = now;
+	task->waits_since_ns = 0;
+	if (limit->throttled_period_ns != limit->period_began_ns) {
+		limit->throttled_period_ns = limit->period_began_ns;
+		limit->nr_throttled++;
+	}
+	__sync_fetch_and_add(&held_queue_of(id)->nr, 1);
+	if (__sync_fetch_and_add(&limit->nr_held, 1) == 0)
+		limit->throttled_since_ns = now;
+}
+
+/* The task is not held any more. By whoever is first: the timer, or the task's next enqueue. */
+static __always_inline void end_hold(struct pp_task *task)
+{
+	u32 id = task->held;
+
+	if (!id || __sync_val_compare_and_swap(&task->held, id, 0) != id)
+		return;
+	__sync_fetch_and_add(&held_queue_of(id)->nr, -1);
+	if (__sync_fetch_and_add(&limit_of(id)->nr_held, -1) == 1)
+		limit_of(id)->throttled_ns +=
+			since(scx_bpf_now(), limit_of(id)->throttled_since_ns);
+}
+
+/* Whether @p is on its way out: it may keep others waiting, and its container is to end at once. */
+static __always_inline bool is_dying(const struct task_struct *p)
+{
+	return p->flags & PF_EXITING || p->signal->flags & SIGNAL_GROUP_EXIT;
+}
+
+/* Hold @p if a limit of it is used up. */
+verified_once bool hold(struct task_struct *p __arg_trusted, struct pp_task *task __arg_nonnull,
+			u64 enq_flags)
+{
+	u32 id = is_dying(p) ? 0 : used_up_limit(task->limit);
+	u64 now = scx_bpf_now();
+
+	if (!id)
+		return false;
+	count(PP_EV_THROTTLE);
+	note_why(p, task, PP_WHY_THROTTLED, scx_bpf_task_cpu(p));
+	begin_hold(task, id, now);
+	look_at_held_in(id, period_left(limit_of(id), now));
+	scx_bpf_dsq_insert(p, held_dsq(id), PP_SLICE_ALONE_NS, enq_flags);
+	return true;
+}
+
+/* The task begins to run: it makes its reservation, or leaves the CPU at once. One that runs
+ * for the kernel's watchdog alone leaves it too. */
+verified_once int begin_limited(struct task_struct *p __arg_trusted,
+				struct pp_task *task __arg_nonnull)
+{
+	s32 cpu = scx_bpf_task_cpu(p);
+
+	follow_limit(task);
+	/* Where the CPU goes offline there is nowhere to leave to. */
+	if (!cpu_state(cpu)->online || is_dying(p))
+		return 0;
+	if (task->reserved_ns <= 0 || task->runs_for_watchdog) {
+		scx_bpf_task_set_slice(p, 0);
+		scx_bpf_kick_cpu(cpu, SCX_KICK_PREEMPT);
+	}
+	return 0;
+}
+
+/* The task stops. If others of its cgroup are held, what it gives back is for them. */
+verified_once int end_limited(struct pp_task *task __arg_nonnull)
+{
+	u32 id = task->charged;
+
+	give_back(id, task->reserved_ns);
+	task->charged = 0;
+	task->reserved_ns = 0;
+	task->runs_for_watchdog = false;
+	if (limit_of(id)->nr_held > 0 && limit_of(id)->budget_ns > 0)
+		look_at_held_in(id, 0);
+	return 0;
+}
+
+/* The CPU in whose own queue a released task waits; -1: it is for the queue of an LLC. */
+verified_once s32 cpu_of_released(struct task_struct *p __arg_trusted,
+				  struct pp_task *task __arg_nonnull)
+{
+	s32 here = scx_bpf_task_cpu(p);
+	bool efficient;
+	u32 scope;
+
+	if (is_bound(p))
+		return here;
+	scope = scope_of_runnable(p, task);
+	efficient = scope == PP_SCOPE_EFFICIENT;
+	return task->restricted || efficient ? own_queue_for(task, here, efficient, true) : -1;
+}
+
+/* Wake the CPU that serves a released task: the one in whose own queue it is, or an idle one. */
+static __always_inline void kick_for_released(const struct pp_task *task, s32 own, s32 here)
+{
+	s32 cpu = own >= 0 ? own : claim_in(PP_SCOPE_ACTIVE, task, here);
+
+	if (cpu >= 0)
+		scx_bpf_kick_cpu(cpu, 0);
+}
+
+/* Put a held task where it waits for a CPU. */
+static __always_inline void release_task(struct bpf_iter_scx_dsq *it, struct task_struct *p,
+					 struct pp_task *task)
+{
+	s32 here = scx_bpf_task_cpu(p), own = cpu_of_released(p, task);
+	u32 queue = own >= 0 ? cpu_queue(own) : llc_queue(queueing_cpu(here));
+
+	end_hold(task);
+	join_queue(task, queue);
+	note_queued(task, queue);
+	scx_bpf_dsq_move_set_vtime(it, task_deadline(task));
+	scx_bpf_dsq_move_vtime(it, p, queue, 0);
+	kick_for_released(task, own, queueing_cpu(here));
+}
+
+/* @cpu goes offline: let the kernel move the held tasks that are on it, which may then be bound to
+ * nothing else. On their new CPU they are held again. */
+static __always_inline void move_held_off(s32 cpu)
+{
+	struct task_struct *p;
+	u32 id;
+
+	bpf_for (id, 0, PP_HELD_QUEUES) {
+		if (held_queue_of(id)->nr <= 0)
+			continue;
+		bpf_for_each (scx_dsq, p, held_dsq(id), 0) {
+			struct pp_task *task = task_of(p);
+
+			if (!task || scx_bpf_task_cpu(p) != cpu)
+				continue;
+			end_hold(task);
+			scx_bpf_dsq_move(BPF_FOR_EACH_ITER, p, SCX_DSQ_LOCAL_ON | cpu, 0);
+		}
+	}
+}
+
+/* Whether @p, which is held, may run, by what its limit has. One that has been held for long runs
+ * for the watchdog alone. */
+static __always_inline bool may_release(const struct task_struct *p, struct pp_task *task,
+					u32 looks, u64 now)
+{
+	struct pp_limit *limit = limit_of(task->held);
+
+	if (limit->looks != looks) {
+		limit->looks = looks;
+		limit->releases = is_used_up(task->held, now) ? 0
+				  : limit->quota_ns	      ? pp_releases(limit->budget_ns)
+							      : ~0U;
+	}
+	task->runs_for_watchdog = !limit->releases;
+	if (!limit->releases)
+		return is_dying(p) || since(now, task->held_since_ns) >= PP_HELD_MAX_NS;
+	limit->releases--;
+	return true;
+}
+
+/* A period has ended, the limit has changed, or some of the budget has been given back. Those
+ * that have been held the longest go first. */
+static int release_held(void *map, u32 *key, struct bpf_timer *timer)
+{
+	u32 id = *key, looked = 0, looks = ++held_queue_of(id)->looks;
+	u64 now = scx_bpf_now(), next = PP_LOOK_AGAIN_NS;
+	struct task_struct *p;
+	bool seen = false;
+
+	held_queue_of(id)->due_ns = 0;
+	/* For the verifier of Linux 6.12, to which this is a part of the sleepable ops.init. */
+	bpf_rcu_read_lock();
+	bpf_for_each (scx_dsq, p, held_dsq(id), 0) {
+		struct pp_task *task = task_of(p);
+		u64 left;
+
+		if (++looked >= held_look_max)
+			break;
+		if (!task || !task->held)
+			continue;
+		if (may_release(p, task, looks, now)) {
+			release_task(BPF_FOR_EACH_ITER, p, task);
+			continue;
+		}
+		left = period_left(limit_of(task->held), now);
+		next = seen && next < left ? next : left;
+		seen = true;
+	}
+	bpf_rcu_read_unlock();
+	if (held_queue_of(id)->nr > 0)
+		look_at_held_in(id, next);
+	return 0;
+}
+
+#endif /* PP_THROTTLE_BPF_H */

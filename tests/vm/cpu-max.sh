@@ -1,0 +1,87 @@
+#!/usr/bin/env bash
+# A cgroup gets what its cpu.max says, within 2 % over some seconds, in packing and in spread: one
+# thread and many, nested, from a burst, changed while it is in force; raised to "max" it runs at
+# once. Others lose nothing to it, and no timer runs while no cgroup has a limit.
+# vm: --slow-virtual-time
+. "$(dirname "$0")/lib.bash"
+
+tells_cpu_max || exit 0
+ROOT=/sys/fs/cgroup
+echo +cpu >$ROOT/cgroup.subtree_control
+
+# Cgroup $1 with cpu.max $2.
+limited() {
+	mkdir -p "$ROOT/$1"
+	echo "$2" >"$ROOT/$1/cpu.max"
+}
+
+# What the cgroup has used so far (us).
+used_us() { awk '/^usage_usec/ { print $2 }' "$ROOT/$1/cpu.stat"; }
+
+# Run command $3.. in cgroup $1 in the background; PIDs in the array.
+in_cgroup() {
+	local cgroup=$1
+	shift
+	sh -c "echo \$\$ >$ROOT/$cgroup/cgroup.procs; exec \"\$@\"" sh "$@" &
+}
+
+# What cgroup $1 uses in $2 s must be $3 % of a CPU, within 2 %.
+must_use() {
+	local begin before after
+	before=$(used_us "$1") begin=${EPOCHREALTIME/./}
+	nap "$2"
+	after=$(used_us "$1")
+	awk -v us=$((after - before)) -v elapsed=$((${EPOCHREALTIME/./} - begin)) -v want="$3" -v what="$1" 'BEGIN {
+		pct = 100 * us / elapsed
+		print what ": " pct " % of a CPU, of " want
+		exit !(pct > want * 0.98 && pct < want * 1.02)
+	}' || fail "cgroup $1 does not use $3 % of a CPU, in $MODE"
+}
+
+# End what runs in the cgroups, and remove them.
+clean() {
+	local cgroup
+	for cgroup in "$@"; do
+		echo 1 >"$ROOT/$cgroup/cgroup.kill"
+		until rmdir "$ROOT/$cgroup" 2>/dev/null; do nap 0.05; done
+	done
+}
+
+for MODE in packing spread; do
+	start --mode $MODE
+	limited one "20000 100000"
+	in_cgroup one powerpack-load hogs --seconds 60 --count 1 >/dev/null
+	limited many "50000 50000"
+	in_cgroup many powerpack-load hogs --seconds 60 --count 12 >/dev/null
+	limited nest "60000 100000"
+	echo +cpu >$ROOT/nest/cgroup.subtree_control
+	for inner in a b; do
+		limited nest/$inner "50000 100000"
+		in_cgroup nest/$inner powerpack-load hogs --seconds 60 --count 2 >/dev/null
+	done
+	nap 1
+	must_use one 5 20
+	status_says '^cpu.max of one: 20 of 100 ms; throttled in [5-9][0-9] of' || fail "status: $(cat /tmp/status)"
+	status_says '^cpu.max of nest/a: 50 of 100 ms; throttled in ' || fail "status: $(cat /tmp/status)"
+	must_use many 5 100
+	must_use nest 5 60
+	echo "40000 100000" >$ROOT/one/cpu.max
+	nap 0.2
+	must_use one 5 40
+	clean many nest/a nest/b nest
+	# However little it may use, whoever ends it need not wait for that.
+	limited little "1000 1000000"
+	in_cgroup little powerpack-load hogs --seconds 60 --count 12 >/dev/null
+	nap 1
+	begin=${EPOCHREALTIME/./}
+	clean little
+	ms=$(((${EPOCHREALTIME/./} - begin) / 1000))
+	[ $ms -le 1500 ] || fail "a throttled cgroup was killed only after $ms ms, in $MODE"
+	# A task that is throttled for a whole second goes on at once when it may.
+	echo "1000 1000000" >$ROOT/one/cpu.max
+	nap 0.3
+	echo max >$ROOT/one/cpu.max
+	must_use one 1 100
+	clean one
+	stop
+done
