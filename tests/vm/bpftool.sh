@@ -44,7 +44,9 @@ for program in select_cpu enqueue dispatch running stopping; do
 	grep -q "name powerpack_$program" /tmp/progs || fail "bpftool shows no program $program"
 done
 bpftool map show | grep -A 2 'name .bss.pp_' | tee /tmp/maps
-[ "$(grep -c 'name .bss.pp_' /tmp/maps)" = 2 ] || fail "not the two maps of CPUs and active set"
+for map in cpus active limits; do
+	grep -q "name .bss.pp_$map " /tmp/maps || fail "bpftool shows no map .bss.pp_$map"
+done
 
 echo "a pinned hog's CPU is busy, and another one is not"
 powerpack-load hogs --seconds 10 --count 1 --pin 2 >/dev/null &
