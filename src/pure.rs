@@ -4,6 +4,7 @@
 
 mod clock;
 mod pick;
+mod shares;
 mod sizing;
 mod waiting;
 
@@ -82,6 +83,7 @@ unsafe extern "C" {
     safe fn native_clock_pass(clock: u64, vtime: u64) -> u64;
     safe fn native_rival_gap(a: &Rival, b: &Rival, offset: &mut u64) -> i64;
     safe fn native_own_passes(own: &Rival, shared: &Rival, offset: u64) -> u64;
+    safe fn native_starving_pause(nr: u32, servers: u32, waited: u64) -> u64;
     safe fn native_is_starving(since: u64, now: u64) -> i32;
     safe fn native_should_preempt(
         gap: i64,
@@ -98,7 +100,11 @@ unsafe extern "C" {
     safe fn native_budget_excess(budget: i64, quota: u64, burst: u64) -> i64;
     safe fn native_grant(budget: i64, want: i64) -> i64;
     safe fn native_releases(budget: i64) -> u32;
-    safe fn native_effective_weight(weight: u32, cgroup: u32) -> u32;
+    safe fn native_runnable_part(run: u64, runnable: u64, since: u64, stop: u32) -> u32;
+    safe fn native_group_runnable_part(load: u64, weight: u32) -> u32;
+    safe fn native_counts_for(weight: u32, part: u32) -> u32;
+    safe fn native_part(part: u64, weight: u32, load: u64) -> u64;
+    safe fn native_weight_of(part: u64, weight: u32) -> u32;
     safe fn native_next_active(
         end: u32,
         needed: u32,
@@ -359,14 +365,6 @@ fn what_is_left_of_a_budget_is_reserved_and_released_for() {
     assert_eq!(native_grant(8, 5), 5);
     assert_eq!(native_grant(-8, 5), 0);
     assert_eq!([-1, 0, 1, 12 * MS as i64].map(|budget| native_releases(budget)), [0, 0, 1, 3]);
-}
-
-#[test]
-fn cgroup_weights_multiply_within_bounds() {
-    assert_eq!(native_effective_weight(100, 100), 100);
-    assert_eq!(native_effective_weight(11, 1000), 110);
-    assert_eq!(native_effective_weight(1, 1), 1);
-    assert_eq!(native_effective_weight(8868, 10000), 10000);
 }
 
 proptest! {

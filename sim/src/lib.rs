@@ -22,7 +22,7 @@ pub use kernel::{Kernel, Scheduler, System};
 pub use machine::{IdleState, Machine, MachineCpu, Opp, SHIPPED as MACHINES};
 pub use power::{Energy, Governor};
 pub use run::{Outcome, Setup, TaskOutcome, run};
-pub use task::{Context, Program, State, Step, Task, TaskSpec};
+pub use task::{Context, Home, Program, State, Step, Task, TaskSpec};
 pub use trace::Trace;
 pub use workload::Record;
 

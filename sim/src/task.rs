@@ -36,6 +36,20 @@ pub trait Program {
     fn next(&mut self, context: &mut Context) -> Step;
 }
 
+/// In which cgroup a task is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Home {
+    /// One below the root: its weight (100 = default, `None`: the root itself), and what the user's
+    /// table says of it (`enum pp_workload`; 0: nothing).
+    Kind(Option<u32>, u32),
+    /// One that [`Kernel::make_cgroup`](crate::Kernel::make_cgroup) has made.
+    Made(usize),
+}
+
+impl Home {
+    pub const ROOT: Self = Home::Kind(None, 0);
+}
+
 /// What is asked for when a task is made.
 pub struct TaskSpec {
     pub name: String,
@@ -44,10 +58,7 @@ pub struct TaskSpec {
     pub weight: u32,
     /// Where it may run.
     pub allowed: CpuMask,
-    /// Weight of its cgroup: 100 = default; `None`: in the root.
-    pub cgroup_weight: Option<u32>,
-    /// What the user's table says of its cgroup (`enum pp_workload`); 0: nothing.
-    pub workload: u32,
+    pub home: Home,
     /// Which CPU's interrupt wakes it; `None`: the timer where it last ran.
     pub irq_cpu: Option<usize>,
     /// It shares data with all others that do.
@@ -62,8 +73,7 @@ impl TaskSpec {
             program,
             weight: 100,
             allowed,
-            cgroup_weight: None,
-            workload: 0,
+            home: Home::ROOT,
             irq_cpu: None,
             shares_data: false,
         }

@@ -87,6 +87,9 @@ fn run_once(cli: &Cli, ranks: Ranks, kept: &mut Kept, events: &Receiver<Event>) 
     let clock = StatusClock::new(scheduler.snapshot(&ranks)?);
     let server =
         StatsServer::new(stats::server_data()).launch().context("cannot serve statistics")?;
+    if let Some(sentence) = cgroups::ignored_cpu_max(CpuMaxLimits::of_kernel()?.paths()) {
+        warn!("{sentence}");
+    }
     info!(
         "attached: mode {}, {} CPUs in {} cores and {} LLCs; Ctrl-C to stop",
         policy.mode,
@@ -94,9 +97,6 @@ fn run_once(cli: &Cli, ranks: Ranks, kept: &mut Kept, events: &Receiver<Event>) 
         ranks.nr_cores(),
         ranks.llcs().len()
     );
-    if let Some(sentence) = cgroups::ignored_cpu_max(CpuMaxLimits::of_kernel()?.paths()) {
-        warn!("{sentence}");
-    }
     print_stats_every(cli);
     let mut session = Session::new(cli, scheduler, ranks, policy, clock, kept)?;
     give_back_memory();

@@ -1,99 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * What ran, where and for how long: utilization of CPUs and tasks, virtual
- * time, weights. Nothing is decided here.
+ * time. Nothing is decided here.
  */
 #ifndef PP_ACCOUNT_BPF_H
 #define PP_ACCOUNT_BPF_H
 
-#include "bandwidth.bpf.h"
-
-/* The product of the weights of the task's cgroup and its ancestors, the root
- * being 100: per task, not per group. See docs/how-it-decides.md. */
-struct pp_cgroup {
-	u32 weight;   /* cpu.weight, 100 = default */
-	u32 workload; /* enum pp_workload */
-	u32 limit;    /* its place in limits[], once it has had one */
-};
-
-struct {
-	__uint(type, BPF_MAP_TYPE_CGRP_STORAGE);
-	__uint(map_flags, BPF_F_NO_PREALLOC);
-	__type(key, int);
-	__type(value, struct pp_cgroup);
-} cgroups SEC(".maps");
-
-/* What a task inherits from its cgroups. */
-struct pp_path {
-	u32 weight;	     /* the product of all */
-	u32 workload, limit; /* the innermost ones */
-};
-
-/* The cgroup's limit, if it has one now, is below that of the path. */
-static __always_inline void add_limit(struct pp_path *path, u32 id)
-{
-	struct pp_limit *limit = limit_of(id);
-
-	if (!id || !limit->quota_ns)
-		return;
-	if (limit->parent != path->limit)
-		limit->parent = path->limit;
-	path->limit = id;
-}
-
-/* From the root down. */
-static void look_up_path(struct cgroup *cgrp, struct pp_path *path)
-{
-	int level;
-
-	bpf_for (level, 1, CGROUP_DEPTH_MAX) {
-		struct cgroup *ancestor = bpf_cgroup_ancestor(cgrp, level);
-		struct pp_cgroup *state;
-
-		if (!ancestor)
-			break;
-		state = bpf_cgrp_storage_get(&cgroups, ancestor, NULL, 0);
-		if (state) {
-			path->weight = pp_effective_weight(path->weight, state->weight);
-			path->workload = state->workload ?: path->workload;
-			add_limit(path, state->limit);
-		}
-		bpf_cgroup_release(ancestor);
-	}
-}
-
-verified_once int refresh_cgroup(struct task_struct *p __arg_trusted,
-				 struct pp_task *task __arg_nonnull)
-{
-	struct pp_path path = { .weight = PP_WEIGHT_DEFAULT };
-
-	task->cgroup_generation = cgroup_generation;
-	/* Not scx_bpf_task_cgroup(): that knows only cgroups with the cpu controller, and the
-	 * user's table may name any. Without it a cgroup has no weight of its own. */
-	bpf_rcu_read_lock();
-	look_up_path(p->cgroups->dfl_cgrp, &path);
-	bpf_rcu_read_unlock();
-	task->weight = pp_effective_weight(p->scx.weight, path.weight);
-	task->workload = path.workload;
-	task->limit = path.limit;
-	return 0;
-}
-
-/* A task is treated as its parent until it is looked up: a short-lived one never is. */
-static __always_inline void inherit_cgroup(struct pp_task *task, const struct pp_task *parent)
-{
-	if (!parent)
-		return;
-	task->weight = parent->weight;
-	task->workload = parent->workload;
-	task->limit = parent->limit;
-}
-
-/* Its nice value or its cgroup has changed: looked up when it next stops or ticks. */
-static __always_inline void invalidate_cgroup(struct pp_task *task)
-{
-	task->cgroup_generation = cgroup_generation - 1;
-}
+#include "inherit.bpf.h"
 
 /* An average after @idle_ns without and @ran_ns with running. */
 verified_once u32 util_after(u32 util_fp, s64 idle_ns, s64 ran_ns, u32 capacity)
@@ -162,6 +75,7 @@ verified_once int account_run(struct pp_task *task, struct pp_cpu *cpu __arg_non
 		update_bound_util(cpu, now, ran);
 	task->vtime += pp_vtime_delta(ran, task->weight);
 	task->run_ns += ran;
+	task->runnable_ns += ran;
 	if (task->charged)
 		task->reserved_ns -= ran;
 	return 0;

@@ -30,10 +30,8 @@ int classify(struct pp_classify_args *args)
 		return -ENOENT;
 	state = bpf_cgrp_storage_get(&cgroups, cgrp, NULL,
 				     args->workload ? BPF_LOCAL_STORAGE_GET_F_CREATE : 0);
-	if (state) {
-		state->weight = state->weight ?: PP_WEIGHT_DEFAULT;
+	if (state)
 		state->workload = args->workload;
-	}
 	bpf_cgroup_release(cgrp);
 	return state || !args->workload ? 0 : -ENOMEM;
 }

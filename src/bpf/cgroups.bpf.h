@@ -81,7 +81,10 @@ void BPF_STRUCT_OPS(powerpack_cgroup_exit, struct cgroup *cgrp)
 	struct pp_cgroup *state = bpf_cgrp_storage_get(&cgroups, cgrp, NULL, 0);
 	struct pp_limit *limit;
 
-	if (!state || !state->limit)
+	if (!state)
+		return;
+	state->weight = 0;
+	if (!state->limit)
 		return;
 	limit = limit_of(state->limit);
 	state->limit = 0;
@@ -97,7 +100,6 @@ void BPF_STRUCT_OPS(powerpack_cgroup_set_weight, struct cgroup *cgrp, u32 weight
 
 	if (state)
 		state->weight = weight;
-	__sync_fetch_and_add(&cgroup_generation, 1);
 }
 
 void BPF_STRUCT_OPS(powerpack_cgroup_set_bandwidth, struct cgroup *cgrp, u64 period_us,
@@ -114,9 +116,12 @@ void BPF_STRUCT_OPS(powerpack_cgroup_move, struct task_struct *p, struct cgroup 
 {
 	struct pp_task *task = task_of(p);
 
+	if (!task)
+		return;
+	/* What it counts for in @from is forgotten there. */
+	task->counts = 0;
 	/* At once: it may be held by the limit of @from. */
-	if (task)
-		refresh_cgroup(p, task);
+	refresh_cgroup(p, task, PP_STOP_GOES_ON);
 }
 
 #endif /* PP_CGROUPS_BPF_H */

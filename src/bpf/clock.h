@@ -45,12 +45,12 @@
  * a waiting task must have run within a second, of which this leaves a tick and two turns. */
 #define PP_WAIT_MAX_NS (850 * PP_NS_PER_MS)
 
-/* Time used, as seen by a task of @weight: nice 0 sees the clock's. To the nearest ns, or
- * the heaviest would use what is lost in each division for nothing. */
+/* Time used, as seen by a task of @weight (shares.h): nice 0 in the root sees the clock's. To the
+ * nearest ns, or the heaviest would use what is lost in each division for nothing. */
 static inline u64 pp_vtime_delta(u64 ran_ns, u32 weight)
 {
-	return weight == PP_WEIGHT_DEFAULT ? ran_ns
-					   : (ran_ns * PP_WEIGHT_DEFAULT + weight / 2) / weight;
+	return weight == PP_WEIGHT_NICE_0 ? ran_ns
+					  : (ran_ns * PP_WEIGHT_NICE_0 + weight / 2) / weight;
 }
 
 /* When a task that has used @vtime should be done: EEVDF's virtual deadline,
@@ -204,6 +204,24 @@ static inline s64 pp_rival_gap(const struct pp_rival *a, const struct pp_rival *
 static inline int pp_is_starving(u64 since_ns, u64 now)
 {
 	return (s64)(now - since_ns) >= (s64)PP_WAIT_MAX_NS;
+}
+
+/*
+ * How long after one of them the next task that has waited too long goes before its turn.
+ *
+ * Of many that compete for few CPUs each waits that long by right, as the threads of one cgroup do:
+ * at once they would take all time from the others. After several seconds the kernel's watchdog
+ * is near, and they go whatever that costs.
+ */
+#define PP_STARVING_MANY 64
+#define PP_STARVING_PAUSE_NS (48 * PP_NS_PER_MS)
+#define PP_WAIT_LONG_NS (8000 * PP_NS_PER_MS)
+
+static inline u64 pp_starving_pause(u32 nr_waiting, u32 nr_servers, u64 waited_ns)
+{
+	if (nr_waiting <= PP_STARVING_MANY * nr_servers || waited_ns >= PP_WAIT_LONG_NS)
+		return 0;
+	return PP_STARVING_PAUSE_NS / nr_servers;
 }
 
 #endif /* PP_CLOCK_H */

@@ -7,17 +7,11 @@
 
 #include "freq.bpf.h"
 #include "place.bpf.h"
+#include "starving.bpf.h"
 
 /* Once in this many dispatches a CPU looks at the other LLCs' queues first: one
  * whose CPUs have all left the active set is served by no others. */
 #define PP_STEAL_FIRST_EVERY 8
-
-/* Up to this many tasks of a queue are looked at: 0.1 us each, about once a second. Where
- * more wait for so few CPUs that it matters, the one that is due first waits as long. */
-#define PP_STARVING_LOOK_MAX 1024
-/* Not a constant to the verifier, which follows each turn of a loop that ends at one: that
- * was nine tenths of the time to load. */
-u32 starving_look_max = PP_STARVING_LOOK_MAX;
 
 /* Whether more is queued in LLC @llc than its active CPUs can do in @budgets. */
 verified_once bool is_overdue(u32 llc, u32 budgets)
@@ -212,25 +206,6 @@ static __always_inline bool stays(struct task_struct *prev, s32 cpu)
 	return true;
 }
 
-/* Move the first task of queue @id that has waited too long to @cpu. */
-verified_once bool take_starving(u32 id, s32 cpu)
-{
-	u64 now = scx_bpf_now();
-	struct task_struct *p;
-	u32 looked = 0;
-
-	bpf_for_each (scx_dsq, p, id, 0) {
-		struct pp_task *task = task_of(p);
-
-		if (task && pp_is_starving(task->waits_since_ns, now) &&
-		    !is_bound_elsewhere(p, cpu))
-			return scx_bpf_dsq_move(BPF_FOR_EACH_ITER, p, SCX_DSQ_LOCAL_ON | cpu, 0);
-		if (++looked >= starving_look_max)
-			break;
-	}
-	return false;
-}
-
 static __always_inline void dispatch_cpu(s32 cpu, struct task_struct *prev)
 {
 	struct pp_cpu *state = cpu_state(cpu);
@@ -280,47 +255,6 @@ static __always_inline bool still_first(s32 cpu)
 	return !scx_bpf_dsq_nr_queued(SCX_DSQ_LOCAL_ON | cpu) &&
 	       !due_before_curr(cpu_queue(cpu), cpu) &&
 	       !(is_active(cpu) && due_before_curr(llc_queue(cpu), cpu));
-}
-
-/* Whether a task has waited too long in queue @id; when to look next otherwise. Those that
- * are due earlier are before it in the queue, so all are looked at; but not before the one
- * that had waited longest then could have waited too long. */
-verified_once bool has_starving(u32 id, u64 now)
-{
-	struct pp_queue *queue = queue_of(id);
-	struct task_struct *p;
-	u64 oldest = now;
-	u32 looked = 0;
-
-	if (queue->nr <= 0 || (s64)(now - queue->look_ns) < 0)
-		return false;
-	bpf_for_each (scx_dsq, p, id, 0) {
-		struct pp_task *task = task_of(p);
-		u64 since = task ? task->waits_since_ns : 0;
-
-		if (since && (s64)(oldest - since) > 0)
-			oldest = since;
-		if (++looked >= starving_look_max)
-			break;
-	}
-	queue->look_ns = oldest + PP_WAIT_MAX_NS;
-	return pp_is_starving(oldest, now);
-}
-
-/* Whether @cpu should serve a task that has waited too long, in its own queue, that of its
- * LLC, or one of another LLC, whose CPUs may all have left the active set. */
-static __always_inline bool find_starving(s32 cpu, u64 now)
-{
-	struct pp_cpu *state = cpu_state(cpu);
-	u32 shared = llc_queue(cpu), other = (shared + state->dispatches) % topology.nr_llcs;
-
-	if (has_starving(cpu_queue(cpu), now))
-		state->starving = cpu_queue(cpu) + 1;
-	else if (is_active(cpu) && has_starving(shared, now))
-		state->starving = shared + 1;
-	else if (is_active(cpu) && topology.nr_llcs > 1 && has_starving(other, now))
-		state->starving = other + 1;
-	return state->starving;
 }
 
 /* Whether what runs on @cpu has used its slice, or would keep a short task waiting. */
@@ -383,10 +317,8 @@ static __always_inline void tick_cpu(struct task_struct *p, s32 cpu, u64 now)
 	if (!task)
 		return;
 	/* A hog that is alone never stops. It is placed again by what is known now. */
-	if (task->cgroup_generation != cgroup_generation) {
-		refresh_cgroup(p, task);
+	if (follow_cgroup(p, task, now, PP_STOP_GOES_ON))
 		scx_bpf_task_set_slice(p, 0);
-	}
 	if (task->charged != task->limit)
 		follow_limit(task);
 	if (task->charged && !reserve_more(task))

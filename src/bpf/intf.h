@@ -32,6 +32,9 @@ enum pp_limits {
 	/* A CPU at full capacity, and the weight of nice 0, on the kernel's scales. */
 	PP_CAPACITY_MAX = 1024,
 	PP_WEIGHT_DEFAULT = 100,
+	/* Weights of tasks are in 1/1024 of that scale (shares.h): a task of nice 0 in the root. */
+	PP_WEIGHT_SHIFT = 10,
+	PP_WEIGHT_NICE_0 = PP_WEIGHT_DEFAULT << PP_WEIGHT_SHIFT,
 	/* Queued work is summed by the length of the runs: see policy.h, pp_run_class(). */
 	PP_RUN_CLASSES = 4,
 	/* The ring through which ops.exit wakes the agent. A page: the smallest there is. */

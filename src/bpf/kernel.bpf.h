@@ -59,4 +59,27 @@ static __always_inline void task_clamps(struct task_struct *p, u32 *least, u32 *
 	*most = max;
 }
 
+/* What is read of a cgroup with the cpu controller. */
+struct cgroup___subsys {
+	void *subsys[16];
+} __attribute__((preserve_access_index));
+
+struct task_group___idle {
+	int idle;
+} __attribute__((preserve_access_index));
+
+/* Whether its cpu.idle is set. There is an operation for that since Linux 6.18, but it can be read
+ * on all. A css is the first member of its task_group. */
+static __always_inline bool is_idle_group(struct cgroup *cgrp)
+{
+	struct cgroup___subsys *group = (void *)cgrp;
+	struct task_group___idle *task_group = NULL;
+
+	if (!bpf_core_field_exists(task_group->idle))
+		return false;
+	bpf_core_read(&task_group, sizeof(task_group),
+		      group->subsys + bpf_core_enum_value(enum cgroup_subsys_id, cpu_cgrp_id));
+	return task_group && BPF_CORE_READ(task_group, idle) > 0;
+}
+
 #endif /* PP_KERNEL_BPF_H */

@@ -34,8 +34,8 @@ s32 BPF_STRUCT_OPS_SLEEPABLE(powerpack_init_task, struct task_struct *p,
 		return -ENOMEM;
 	task->fresh = true;
 	task->run_est_ns = PP_RUN_FIRST_NS;
-	task->updated_ns = scx_bpf_now();
-	task->weight = PP_WEIGHT_DEFAULT;
+	task->updated_ns = task->counted_ns = scx_bpf_now();
+	task->weight = PP_WEIGHT_NICE_0;
 	/* p is not in its cgroup yet: mostly that of its parent. */
 	if (args->fork)
 		inherit_cgroup(task, task_of(bpf_get_current_task_btf()));
@@ -187,7 +187,7 @@ void BPF_STRUCT_OPS(powerpack_running, struct task_struct *p)
 	task->off_demand = is_off_demand(task, scx_bpf_task_cpu(p));
 	leave_queue(task);
 	end_hold(task);
-	task->waits_since_ns = 0;
+	end_wait(task, now);
 	observe_running(p, task, scx_bpf_task_cpu(p), now);
 	follow_clock(task, scx_bpf_task_cpu(p));
 	set_curr(cpu, task);
@@ -215,6 +215,14 @@ static __always_inline void note_rt_preempts(struct task_struct *p, struct pp_ta
 	scx_bpf_task_set_slice(p, 0);
 }
 
+/* What becomes of @p, which stops. */
+static __always_inline enum pp_stop stop_of(const struct task_struct *p, bool runnable)
+{
+	if (p->flags & PF_EXITING)
+		return PP_STOP_EXITS;
+	return runnable || p->__state == TASK_RUNNING ? PP_STOP_GOES_ON : PP_STOP_SLEEPS;
+}
+
 /* A running task that is given another nice value, affinity or cgroup is taken off its CPU as
  * if it went to sleep, and is put back: its run goes on, as its state tells. */
 void BPF_STRUCT_OPS(powerpack_stopping, struct task_struct *p, bool runnable)
@@ -231,13 +239,12 @@ void BPF_STRUCT_OPS(powerpack_stopping, struct task_struct *p, bool runnable)
 		return;
 	if (task->charged)
 		end_limited(task);
+	follow_cgroup(p, task, now, stop_of(p, runnable));
 	if (!runnable && p->__state != TASK_RUNNING)
 		account_sleep(task, now);
 	else if (runnable && p->scx.slice)
 		note_rt_preempts(p, task, cpu);
 	refresh_kind(p, task);
-	if (task->cgroup_generation != cgroup_generation)
-		refresh_cgroup(p, task);
 }
 
 void BPF_STRUCT_OPS(powerpack_update_idle, s32 cpu, bool idle)

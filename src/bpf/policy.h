@@ -195,14 +195,6 @@ static inline int pp_is_overdue(const struct pp_policy *policy, const s64 *queue
 	       pp_expected_wait(queued_ns, PP_RUN_CLASSES - 1, 0, nr_servers) > limit;
 }
 
-/* The weight of a task in a cgroup of @cgroup_weight (100 = default); 1..10000. */
-static inline u32 pp_effective_weight(u32 weight, u32 cgroup_weight)
-{
-	u64 product = (u64)weight * cgroup_weight / PP_WEIGHT_DEFAULT;
-
-	return product < 1 ? 1 : product > 10000 ? 10000 : product;
-}
-
 /* Whether one task is to go before another that has @left_ns to run: it is due
  * earlier (@gap, as of pp_rival_gap(), is below zero), it is shorter, and that is worth
  * the switches. */

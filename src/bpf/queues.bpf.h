@@ -100,6 +100,15 @@ static __always_inline u64 owed_max_ns(const struct pp_task *task)
 		       : PP_SLICE_SHARED_NS;
 }
 
+/* The task begins to run: it has been runnable while it waited, too. */
+static __always_inline void end_wait(struct pp_task *task, u64 now)
+{
+	if (!task->waits_since_ns)
+		return;
+	task->runnable_ns += since(now, task->waits_since_ns);
+	task->waits_since_ns = 0;
+}
+
 /* Where the last turn of a task of the CPU's own queue began. While that is owed something it is
  * before the clock. */
 static __always_inline u64 own_front(s32 cpu)
@@ -262,7 +271,7 @@ verified_once bool head_rival(u32 id, struct pp_rival *rival __arg_nonnull)
 		const struct pp_task *task = task_of(head);
 
 		rival->deadline = head->scx.dsq_vtime;
-		rival->weight = task ? task->weight : PP_WEIGHT_DEFAULT;
+		rival->weight = task ? task->weight : PP_WEIGHT_NICE_0;
 		found = true;
 	}
 	bpf_rcu_read_unlock();

@@ -79,7 +79,7 @@ struct pp_scale {
 
 static struct pp_scale scales[PP_MAX_CPUS];
 
-/* Bumped when a cgroup's weight or workload changes, and when a CPU comes for the first
+/* Bumped when a cgroup's limit or workload changes, and when a CPU comes for the first
  * time: tasks look up again what they know of these. */
 u32 cgroup_generation; /* by the agent too, when it has set its table */
 static u32 cpus_generation;
@@ -101,10 +101,13 @@ struct pp_task {
 	s64 promised;		    /* its part of what is promised to a node */
 	s64 reserved_ns;	    /* of limit @charged, not used yet */
 	u64 held_since_ns;
-	u32 held; /* the limit that is used up, while it is held for that; 0: none */
+	u64 counts;	 /* in the load of its cgroup: see count_in() */
+	u64 counted_ns;	 /* when that was put down */
+	u64 runnable_ns; /* since then */
+	u32 held;	 /* the limit that is used up, while it is held for that; 0: none */
 	u32 util_fp;
 	u32 util_est; /* 0..1024 */
-	u32 weight;   /* of the task and its cgroup, 100 = nice 0 */
+	u32 weight;   /* its part of its cgroups' weights: see shares.h */
 	u32 cgroup_generation, cpus_generation;
 	u16 queue;
 	u16 last_cpu; /* where it has run last */

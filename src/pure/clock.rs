@@ -6,12 +6,15 @@ use proptest::prelude::*;
 
 use super::{
     MS, Rival, native_clock_pass, native_common_lead, native_deadline, native_is_starving,
-    native_is_worth_moving, native_own_passes, native_rival_gap, native_vtime_delta,
-    native_vtime_join, native_vtime_move,
+    native_is_worth_moving, native_own_passes, native_rival_gap, native_starving_pause,
+    native_vtime_delta, native_vtime_join, native_vtime_move,
 };
+use crate::bpf_intf as intf;
 
 const SLICE_NS: u64 = 3 * MS;
 const TICK_NS: u64 = 4 * MS;
+/// A task of weight 1, in the units of shares.h: nice 0 is 100.
+const UNIT: u32 = 1 << intf::pp_limits_PP_WEIGHT_SHIFT;
 
 fn lag(clock: u64, vtime: u64) -> i64 {
     clock.wrapping_sub(vtime).cast_signed()
@@ -50,17 +53,17 @@ fn share(weights: &[u32], turns: u64, start: u64) -> (Vec<u64>, Vec<u64>) {
 #[test]
 fn a_sleeper_is_owed_a_slice_of_its_own() {
     let (clock, long_ago) = (1000 * MS, 0);
-    assert_eq!(join(long_ago, clock, 100), clock - 3 * MS);
-    assert_eq!(join(long_ago, clock, 1000), clock - 3 * MS / 10);
-    assert_eq!(join(clock - MS, clock, 100), clock - MS, "less is kept");
+    assert_eq!(join(long_ago, clock, 100 * UNIT), clock - 3 * MS);
+    assert_eq!(join(long_ago, clock, 1000 * UNIT), clock - 3 * MS / 10);
+    assert_eq!(join(clock - MS, clock, 100 * UNIT), clock - MS, "less is kept");
 }
 
 #[test]
 fn who_was_alone_owes_a_turn_at_most() {
     let clock = 1000 * MS;
-    assert_eq!(join(clock + 900 * MS, clock, 100), clock + 7 * MS);
-    assert_eq!(join(clock + 900 * MS, clock, 1), clock + 700 * MS);
-    assert_eq!(join(clock + 5 * MS, clock, 100), clock + 5 * MS);
+    assert_eq!(join(clock + 900 * MS, clock, 100 * UNIT), clock + 7 * MS);
+    assert_eq!(join(clock + 900 * MS, clock, UNIT), clock + 700 * MS);
+    assert_eq!(join(clock + 5 * MS, clock, 100 * UNIT), clock + 5 * MS);
 }
 
 #[test]
@@ -73,18 +76,21 @@ fn lag_is_kept_from_queue_to_queue() {
 #[test]
 fn a_lead_of_some_turns_is_kept_and_no_more() {
     let turns = |nr: i64| nr * (SLICE_NS + TICK_NS).cast_signed();
-    assert_eq!(native_common_lead(turns(3), 100, TICK_NS), turns(3));
-    assert_eq!(native_common_lead(turns(-3), 100, TICK_NS), turns(-3));
-    assert_eq!(native_common_lead(turns(300), 100, TICK_NS), turns(8), "they drifted apart");
-    assert_eq!(native_common_lead(turns(-300), 1000, TICK_NS), turns(-8) / 10);
+    assert_eq!(native_common_lead(turns(3), 100 * UNIT, TICK_NS), turns(3));
+    assert_eq!(native_common_lead(turns(-3), 100 * UNIT, TICK_NS), turns(-3));
+    assert_eq!(native_common_lead(turns(300), 100 * UNIT, TICK_NS), turns(8), "they drifted apart");
+    assert_eq!(native_common_lead(turns(-300), 1000 * UNIT, TICK_NS), turns(-8) / 10);
 }
 
 #[test]
 fn a_task_moves_for_half_a_slice_of_its_own() {
     let half = SLICE_NS.cast_signed() / 2;
-    assert_eq!((native_is_worth_moving(half, 100), native_is_worth_moving(half + 1, 100)), (0, 1));
-    assert_eq!(native_is_worth_moving(half / 2, 1000), 1, "a heavy one for less");
-    assert_eq!(native_is_worth_moving(half * 2, 10), 0, "a light one not for that");
+    assert_eq!(
+        (native_is_worth_moving(half, 100 * UNIT), native_is_worth_moving(half + 1, 100 * UNIT)),
+        (0, 1)
+    );
+    assert_eq!(native_is_worth_moving(half / 2, 1000 * UNIT), 1, "a heavy one for less");
+    assert_eq!(native_is_worth_moving(half * 2, 10 * UNIT), 0, "a light one not for that");
 }
 
 #[test]
@@ -96,15 +102,15 @@ fn the_clock_never_goes_back() {
 
 #[test]
 fn time_is_scaled_to_the_nearest_ns() {
-    assert_eq!(native_vtime_delta(4 * MS, 100), 4 * MS);
-    assert_eq!(native_vtime_delta(4 * MS, 1), 400 * MS);
+    assert_eq!(native_vtime_delta(4 * MS, 100 * UNIT), 4 * MS);
+    assert_eq!(native_vtime_delta(4 * MS, UNIT), 400 * MS);
     let steps: BTreeMap<u64, u64> =
-        (50..150).map(|ran| (ran, native_vtime_delta(ran, 10_000))).collect();
+        (50..150).map(|ran| (ran, native_vtime_delta(ran, 10_000 * UNIT))).collect();
     assert!(steps.values().all(|&step| step == 1), "else a heavy task runs for nothing: {steps:?}");
 }
 
 fn rival(own: bool, clock: u64, deadline: u64) -> Rival {
-    Rival { deadline, clock, weight: 100, own: own.into() }
+    Rival { deadline, clock, weight: 100 * UNIT, own: own.into() }
 }
 
 #[test]
@@ -125,7 +131,7 @@ fn the_own_clock_passes_with_the_shared_one_but_robs_nobody() {
     let (own, shared) = (rival(true, 40 * MS, 50 * MS), rival(false, 39 * MS, 43 * MS));
     assert_eq!(native_own_passes(&own, &shared, 5 * MS), 45 * MS);
     assert_eq!(native_own_passes(&own, &shared, 9 * MS), 47 * MS);
-    let light = Rival { weight: 10, ..shared };
+    let light = Rival { weight: 10 * UNIT, ..shared };
     assert_eq!(native_own_passes(&own, &light, 5 * MS), 18 * MS, "it asks for a slice");
 }
 
@@ -136,20 +142,28 @@ fn who_starves_goes_first() {
     assert_eq!(native_is_starving(5, 3), 0, "another CPU's clock is ahead");
 }
 
+#[test]
+fn of_many_who_starve_only_some_go_first() {
+    assert_eq!(native_starving_pause(64, 1, 900 * MS), 0, "some dozens do not wait for a second");
+    assert_eq!(native_starving_pause(100, 2, 900 * MS), 0, "nor do twice as many on two CPUs");
+    assert_eq!(native_starving_pause(400, 2, 900 * MS), 24 * MS);
+    assert_eq!(native_starving_pause(400, 2, 9000 * MS), 0, "the watchdog is near");
+}
+
 proptest! {
     #[test]
     fn an_earlier_or_heavier_task_is_due_no_later(
-        vtime in 0..1u64 << 60, run in 0..100 * MS, weight in 1..=10_000u32,
+        vtime in 0..1u64 << 60, run in 0..100 * MS, weight in 1..=10_000 * UNIT,
     ) {
         let due = native_deadline(vtime, run, weight);
         prop_assert!(due > vtime);
         prop_assert!(native_deadline(vtime + 1, run, weight) > due);
-        prop_assert!(weight == 10_000 || native_deadline(vtime, run, weight + 1) <= due);
+        prop_assert!(weight == 10_000 * UNIT || native_deadline(vtime, run, weight + 1) <= due);
     }
 
     #[test]
     fn lag_is_bounded_on_both_sides(
-        vtime: u64, clock: u64, weight in 1..=10_000u32, tick in MS..10 * MS,
+        vtime: u64, clock: u64, weight in 1..=10_000 * UNIT, tick in MS..10 * MS,
     ) {
         // What is further apart has wrapped around.
         let vtime = clock.wrapping_add((vtime >> 2).wrapping_sub(1 << 61));
@@ -163,7 +177,8 @@ proptest! {
 
     #[test]
     fn who_compete_share_by_their_weights(
-        weights in prop::collection::vec(1..=100u32, 2..6), start: u64,
+        weights in prop::collection::vec((1..=100u32).prop_map(|weight| weight * UNIT), 2..6),
+        start: u64,
     ) {
         let turns = 20_000;
         let (used, longest) = share(&weights, turns, start);
@@ -180,7 +195,7 @@ proptest! {
     fn two_queues_of_a_cpu_are_compared_alike_from_both_sides(
         clocks in prop::array::uniform2(any::<u64>()),
         waits in prop::array::uniform2(0..700 * MS),
-        weights in prop::array::uniform2(1..=10_000u32),
+        weights in prop::array::uniform2(1..=10_000 * UNIT),
         offset: u64,
     ) {
         let of = |own: usize| Rival {

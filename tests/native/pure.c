@@ -7,6 +7,7 @@
 #include "freq.h"
 #include "pick.h"
 #include "scope.h"
+#include "shares.h"
 #include "sizing.h"
 
 #define EXPORT(type, name, params, args)                                                           \
@@ -43,12 +44,18 @@ EXPORT(s64, rival_gap, (const struct pp_rival *a, const struct pp_rival *b, u64 
 EXPORT(u64, own_passes, (const struct pp_rival *own, const struct pp_rival *shared, u64 offset),
        (own, shared, offset))
 EXPORT(int, is_starving, (u64 since, u64 now), (since, now))
+EXPORT(u64, starving_pause, (u32 nr, u32 servers, u64 waited), (nr, servers, waited))
 EXPORT(int, should_preempt, (s64 gap, u64 run, u64 left, u64 expected, u64 ran, int bound),
        (gap, run, left, expected, ran, bound))
 EXPORT(u64, slice_of_ticks, (u64 tick), (tick))
 EXPORT(int, slice_over, (u64 expected, u64 ran, u64 slice, int short_waits),
        (expected, ran, slice, short_waits))
-EXPORT(u32, effective_weight, (u32 weight, u32 cgroup), (weight, cgroup))
+EXPORT(u32, runnable_part, (u64 run, u64 runnable, u64 since, enum pp_stop stop),
+       (run, runnable, since, stop))
+EXPORT(u32, group_runnable_part, (u64 load, u32 weight), (load, weight))
+EXPORT(u32, counts_for, (u32 weight, u32 part), (weight, part))
+EXPORT(u64, part, (u64 part, u32 weight, u64 load), (part, weight, load))
+EXPORT(u32, weight_of, (u64 part, u32 weight), (part, weight))
 EXPORT(u32, next_active, (u32 end, u32 needed, u32 ceiling, u64 now, u64 hold, u64 *since),
        (end, needed, ceiling, now, hold, since))
 EXPORT(u32, hold_node,

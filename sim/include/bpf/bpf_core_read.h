@@ -4,3 +4,6 @@
 /* A kernel without CONFIG_UCLAMP_TASK. */
 #define bpf_core_field_exists(field) ((void)sizeof(field), 0)
 #define BPF_CORE_READ_BITFIELD(from, field) ((void)(from), 0)
+#define bpf_core_read(to, size, from) ((void)(to), (void)(from))
+#define BPF_CORE_READ(from, field) (from)->field
+#define cpu_cgrp_id 0

@@ -1,4 +1,4 @@
-//! Cgroups: the root, and one below it for each weight and treatment asked for.
+//! Cgroups: the root, one below it for each weight and treatment asked for, and those made by name.
 
 use std::ffi::c_void;
 use std::ptr;
@@ -49,6 +49,8 @@ impl Drop for Cgroups {
 
 /// The weight of the root, which is nobody's.
 const ROOT: Kind = (0, 0);
+/// That of cgroups that are told apart by their number.
+const NAMED: Kind = (0, u32::MAX);
 const WEIGHT_DEFAULT: u32 = 100;
 
 impl Kernel {
@@ -76,12 +78,43 @@ impl Kernel {
         self.op(0, |ops| (ops.cgroup_set_bandwidth)(group, period_us, quota_us, burst_us));
     }
 
+    /// Makes a cgroup of that `cpu.weight` below `parent`, or below the root, and says which one it
+    /// is to [`Home::Made`](crate::Home).
+    pub fn make_cgroup(&mut self, parent: Option<usize>, weight: u32) -> usize {
+        let root = self.find_or_make(ROOT, ptr::null_mut());
+        let parent = parent.map_or(root, |id| self.cgroup_at(id).cast());
+        self.make(NAMED, parent, weight);
+        self.class.ext().cgroups.groups.len() - 1
+    }
+
+    /// What [`Kernel::make_cgroup`] has made.
+    pub(super) fn cgroup_at(&mut self, id: usize) -> *mut c_void {
+        (&raw mut *self.class.ext().cgroups.groups[id].1).cast()
+    }
+
+    /// Sets a cgroup's `cpu.weight`.
+    pub fn set_cgroup_weight(&mut self, id: usize, weight: u32) {
+        let group = self.cgroup_at(id);
+        self.op(0, |ops| (ops.cgroup_set_weight)(group, weight));
+    }
+
     fn find_or_make(&mut self, kind: Kind, parent: *mut Cgroup) -> *mut Cgroup {
         let groups = &mut self.class.ext().cgroups.groups;
         if let Some((_, group)) = groups.iter_mut().find(|(known, _)| *known == kind) {
             return &raw mut **group;
         }
-        let level = i32::from(!parent.is_null());
+        let weight = if kind == ROOT { WEIGHT_DEFAULT } else { kind.0 };
+        let group = self.make(kind, parent, weight);
+        if kind.1 != 0 {
+            self.class.ext().native.classify(group.cast(), kind.1);
+        }
+        group
+    }
+
+    fn make(&mut self, kind: Kind, parent: *mut Cgroup, weight: u32) -> *mut Cgroup {
+        let groups = &mut self.class.ext().cgroups.groups;
+        // SAFETY: null, or one of `groups`, which live as long as the kernel.
+        let level = unsafe { parent.as_ref() }.map_or(0, |parent| parent.level + 1);
         let id = groups.len() as u64 + 1;
         let (dfl_cgrp, storage) = (ptr::null_mut(), ptr::null_mut());
         groups.push((
@@ -92,13 +125,9 @@ impl Kernel {
         let group = &raw mut **made;
         made.dfl_cgrp = group;
         made.kn = &raw mut made.id;
-        let weight = if kind == ROOT { WEIGHT_DEFAULT } else { kind.0 };
         let mut args = InitArgs { weight, bandwidth: [0; 3] };
         let args = (&raw mut args).cast();
         self.op(0, |ops| (ops.cgroup_init)(group.cast(), args));
-        if kind.1 != 0 {
-            self.class.ext().native.classify(group.cast(), kind.1);
-        }
         group
     }
 }

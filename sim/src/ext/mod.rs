@@ -17,7 +17,7 @@ pub use native::{PolicyBytes, Sabotage, TopologyBytes};
 use crate::event::Event;
 use crate::kernel::{Class, Kernel};
 use crate::power::FULL;
-use crate::task::State;
+use crate::task::{Home, State};
 use cgroup::Cgroups;
 use dsq::Dsq;
 use ffi::{DSQ_GLOBAL, DSQ_LOCAL_ON, ENQ_WAKEUP, KICK_PREEMPT, Ops, TASK_QUEUED, WAKE_SYNC};
@@ -183,8 +183,11 @@ impl Kernel {
         self.after_op();
     }
 
-    pub(crate) fn ext_spawn(&mut self, id: usize, cgroup_weight: Option<u32>, workload: u32) {
-        let cgroup = self.cgroup_of(cgroup_weight, workload);
+    pub(crate) fn ext_spawn(&mut self, id: usize, home: Home) {
+        let cgroup = match home {
+            Home::Made(cgroup) => self.cgroup_at(cgroup),
+            Home::Kind(weight, workload) => self.cgroup_of(weight, workload),
+        };
         let task = &mut self.tasks[id];
         task.c_mut().cgroup = cgroup;
         let task = task.ptr();

@@ -8,7 +8,7 @@ use crate::fair::view::View;
 use crate::fair::{Balancer, Comparator};
 use crate::machine::Machine;
 use crate::signal::Average;
-use crate::task::Task;
+use crate::task::{Home, Task};
 
 /// sysctl_sched_latency, _min_granularity and _wakeup_granularity on one CPU; they
 /// grow with 1 + log2 of the CPUs, of at most 8 (ns).
@@ -72,11 +72,16 @@ impl Fair {
         }
     }
 
-    pub fn spawn(&mut self, task: &Task, cgroup_weight: Option<u32>) {
+    /// A cgroup's weight counts for each of its tasks, and those above it for none.
+    pub fn spawn(&mut self, task: &Task, home: Home) {
         let weight = u64::from(task.c().scx.weight) * 1024 / 100;
+        let cgroup_weight = match home {
+            Home::Kind(Some(weight), _) => weight,
+            _ => 100,
+        };
         self.entities.push(Entity {
             vruntime: 0,
-            weight: (weight * u64::from(cgroup_weight.unwrap_or(100)) / 100).max(1),
+            weight: (weight * u64::from(cgroup_weight) / 100).max(1),
             cpu: task.cpu(),
             runnable: false,
             load: Average::of(1.0, 0),

@@ -146,11 +146,11 @@ impl Kernel {
     /// Makes a task, which begins to run at `time_ns`; its number.
     pub fn spawn(&mut self, spec: TaskSpec, time_ns: u64) -> usize {
         let id = self.tasks.len();
-        let (cgroup_weight, workload) = (spec.cgroup_weight, spec.workload);
+        let home = spec.home;
         self.tasks.push(Task::new(id, spec));
         match &mut self.class {
-            Class::Ext(_) => self.ext_spawn(id, cgroup_weight, workload),
-            Class::Fair(fair) => fair.spawn(&self.tasks[id], cgroup_weight),
+            Class::Ext(_) => self.ext_spawn(id, home),
+            Class::Fair(fair) => fair.spawn(&self.tasks[id], home),
         }
         self.events.at(time_ns, Event::Wake(id));
         id

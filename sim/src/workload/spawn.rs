@@ -14,7 +14,7 @@ use super::programs::{
 };
 use crate::ext::CpuMask;
 use crate::kernel::Kernel;
-use crate::task::{Program, TaskSpec};
+use crate::task::{Home, Program, TaskSpec};
 
 /// What a program does to start a thread; seen in a trace of powerpack-load.
 const FORK_NS: u64 = 235_000;
@@ -93,8 +93,10 @@ impl Parent<'_> {
         let spec = TaskSpec {
             name: self.kind.label(),
             weight: weight_of(self.kind.nice),
-            cgroup_weight: self.kind.cgroup_weight,
-            workload: self.kind.workload.map_or(0, |treatment| treatment as u32),
+            home: Home::Kind(
+                self.kind.cgroup_weight,
+                self.kind.workload.map_or(0, |treatment| treatment as u32),
+            ),
             irq_cpu: self.kind.irq_cpu,
             shares_data: self.kind.shares_data,
             ..TaskSpec::new(program, allowed)

@@ -47,6 +47,7 @@ fn loads() -> impl Strategy<Value = Vec<Load>> {
         sleep_ns,
         weight,
         cgroup_weight,
+        cgroup: None,
         cpus,
         workload,
         pair: false,
@@ -61,10 +62,26 @@ fn loads() -> impl Strategy<Value = Vec<Load>> {
     )
 }
 
-/// As BPF has it (pp_effective_weight).
-fn effective_weight(load: &Load) -> u64 {
-    let product = u64::from(load.weight) * u64::from(load.cgroup_weight.unwrap_or(100)) / 100;
-    product.clamp(1, 10_000)
+/// What a task's weight is, of 100, while all of its cgroup are runnable: the least it may be.
+fn weight_among(load: &Load, loads: &[Load]) -> f64 {
+    let weight = f64::from(load.weight);
+    if is_in_root(load) {
+        return weight;
+    }
+    let is_sibling = |other: &&Load| {
+        (other.cgroup_weight, other.workload) == (load.cgroup_weight, load.workload)
+    };
+    let all: u32 = loads.iter().filter(is_sibling).map(|other| other.weight).sum();
+    f64::from(load.cgroup_weight.unwrap_or(WEIGHT_DEFAULT)) * weight / f64::from(all)
+}
+
+fn is_in_root(load: &Load) -> bool {
+    load.cgroup_weight.is_none() && load.workload == 0
+}
+
+/// The least that any of them may be.
+fn lightest_of(loads: &[Load]) -> f64 {
+    loads.iter().map(|load| weight_among(load, loads)).fold(f64::INFINITY, f64::min)
 }
 
 /// Of a minute.
@@ -132,12 +149,14 @@ fn check_waits(case: &Case) {
     let (turn_ns, competitors) = (SLICE_NS + tick_ns(&machine), case.loads.len() as u64);
     let (id, waited_ns) = longest_wait(&kernel);
     let turns_ns = (competitors + 1) * turn_ns * turns_before(&machine);
-    let equal = case.loads.iter().all(|load| effective_weight(load) == 100);
+    let equal = case.loads.iter().all(|load| load.weight == WEIGHT_DEFAULT && is_in_root(load));
     let bound_ns = if equal { turns_ns } else { turns_ns.max(WAIT_MAX_NS) };
     assert!(waited_ns <= bound_ns, "task {id} waited for {waited_ns} of {bound_ns} ns");
     // Until its first tick or stop a task has the default weight.
-    let lightest = case.loads.iter().map(effective_weight).min().unwrap().min(100);
-    let (jump, jump_max) = (kernel.longest_jump().unwrap(), turn_ns * 100 / lightest);
+    let lightest = lightest_of(&case.loads).min(100.0);
+    let jump = kernel.longest_jump().unwrap();
+    // Weights are whole numbers of 1/1024, and so is what a cgroup's load is made of.
+    let jump_max = (turn_ns as f64 * 100.0 / (lightest - 2.0 / 1024.0)) as u64;
     assert!(jump <= jump_max + 1, "a clock has jumped by {jump} of {jump_max} ns");
 }
 
@@ -162,13 +181,13 @@ const SETTLED_MS: u64 = 5 * SECOND_MS;
 const SHARES_MS: u64 = 10 * SECOND_MS;
 /// A task that is to run less often than this is served earlier (PP_WAIT_MAX_NS), at the cost of
 /// the others: the bound on waiting wins.
-const PERIOD_MAX_MS: u64 = 700;
+const PERIOD_MAX_MS: f64 = 700.0;
 
 /// Whether the lightest of `loads` would have to wait for too long by its weight.
 fn is_too_light(loads: &[Load], hz: u32) -> bool {
-    let weights = || loads.iter().map(effective_weight);
-    let turn_ms = 3 + 1000 / u64::from(hz);
-    weights().sum::<u64>() * turn_ms > PERIOD_MAX_MS * weights().min().unwrap_or(1)
+    let all: f64 = loads.iter().map(|load| weight_among(load, loads)).sum();
+    let turn_ms = 3 + 1000 / hz;
+    all * f64::from(turn_ms) > PERIOD_MAX_MS * lightest_of(loads)
 }
 
 fn hog(weight: u32, cpus: u32) -> Load {
@@ -247,9 +266,9 @@ fn check_shares(rivals: &Rivals) {
     let used = used(&rivals.case, rivals.hogs.len());
     let turn_ns = SLICE_NS + tick_ns(&Machine::parse(&rivals.case.machine).unwrap());
     let all: u64 = used.iter().sum();
-    let weights: u64 = rivals.hogs.iter().map(effective_weight).sum();
+    let weights: u32 = rivals.hogs.iter().map(|hog| hog.weight).sum();
     for (hog, &used_ns) in rivals.hogs.iter().zip(&used) {
-        let fair_ns = all as f64 * effective_weight(hog) as f64 / weights as f64;
+        let fair_ns = all as f64 * f64::from(hog.weight) / f64::from(weights);
         let off_ns = (used_ns as f64 - fair_ns).abs();
         assert!(
             off_ns <= 0.05 * fair_ns + turn_ns as f64,

@@ -4,6 +4,7 @@
 mod checks;
 mod limits;
 mod long;
+mod shares;
 mod waits;
 mod world;
 

@@ -1,6 +1,6 @@
 //! Random machines and loads.
 
-use powerpack_sim::{Context, CpuMask, Kernel, Machine, Program, Step, System, TaskSpec};
+use powerpack_sim::{Context, CpuMask, Home, Kernel, Machine, Program, Step, System, TaskSpec};
 use proptest::prelude::*;
 
 use super::MS;
@@ -17,8 +17,10 @@ pub struct Load {
     pub run_ns: u64,
     pub sleep_ns: u64,
     pub weight: u32,
-    /// `cpu.weight` of its cgroup.
+    /// `cpu.weight` of its cgroup, which is the same for all of that weight and workload.
     pub cgroup_weight: Option<u32>,
+    /// A cgroup of [`Kernel::make_cgroup`] instead.
+    pub cgroup: Option<usize>,
     /// Which CPUs, as bits of a number; 0 is all.
     pub cpus: u32,
     /// What the table says of its cgroup (`enum pp_workload`).
@@ -35,6 +37,7 @@ impl Load {
             sleep_ns: 0,
             weight: WEIGHT_DEFAULT,
             cgroup_weight: None,
+            cgroup: None,
             cpus: 0,
             workload: 0,
             pair: false,
@@ -110,6 +113,7 @@ pub fn loads() -> impl Strategy<Value = Vec<Load>> {
         sleep_ns,
         weight,
         cgroup_weight: None,
+        cgroup: None,
         cpus,
         workload,
         pair,
@@ -126,8 +130,8 @@ fn allowed(cpus: u32, nr: usize) -> CpuMask {
 pub fn spawn(kernel: &mut Kernel, load: &Load) {
     let allowed = allowed(load.cpus, kernel.cpus.len());
     let mut make = |program: Box<dyn Program>| {
-        let Load { weight, cgroup_weight, workload, .. } = *load;
-        let spec = TaskSpec { weight, cgroup_weight, workload, ..TaskSpec::new(program, allowed) };
+        let home = load.cgroup.map_or(Home::Kind(load.cgroup_weight, load.workload), Home::Made);
+        let spec = TaskSpec { weight: load.weight, home, ..TaskSpec::new(program, allowed) };
         kernel.spawn(spec, 0)
     };
     if !load.pair {

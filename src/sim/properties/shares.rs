@@ -1,0 +1,201 @@
+//! What must hold of cgroups with weights on any machine: siblings share what their parent has by
+//! their weights, whoever is in them, and tasks share what their cgroup has by theirs.
+
+use powerpack_sim::{Kernel, Machine};
+use proptest::prelude::*;
+
+use super::world::{Load, boot, ranks_of, spawn};
+use super::{MS, config};
+use crate::settings::policy::Mode;
+
+/// Shares are measured over this time, once all has settled.
+const SETTLED_MS: u64 = 2000;
+const SHARES_MS: u64 = 10_000;
+/// The most that one hog is to have of a CPU by its share: beyond it gets it only if it never
+/// waits for as much as a turn.
+const WORTH_MAX: f64 = 0.8;
+/// Who is to run less often than this is served earlier than by its share (PP_WAIT_MAX_NS).
+const PERIOD_MAX_MS: f64 = 700.0;
+
+/// A cgroup; its tasks, hogs, are those of a leaf only.
+#[derive(Clone, Debug)]
+struct Group {
+    /// Which of the groups before it; the root if there are none.
+    parent: Option<usize>,
+    weight: u32,
+    /// Weights by nice of its hogs.
+    hogs: Vec<u32>,
+}
+
+#[derive(Clone, Debug)]
+struct Tree {
+    hz: u32,
+    cpus: usize,
+    /// In a cpuset of all but one of the CPUs.
+    confined: bool,
+    groups: Vec<Group>,
+    /// In the root.
+    hogs: Vec<u32>,
+}
+
+/// A hog's cgroup, weight and fair part of all CPUs.
+type Fair = (Option<usize>, u32, f64);
+
+impl Tree {
+    fn is_inner(&self, group: usize) -> bool {
+        self.groups.iter().any(|other| other.parent == Some(group))
+    }
+
+    /// Whether anything runs in the group or below it.
+    fn is_used(&self, group: usize) -> bool {
+        let below = |other: usize| self.groups[other].parent == Some(group) && self.is_used(other);
+        if self.is_inner(group) {
+            (0..self.groups.len()).any(below)
+        } else {
+            !self.groups[group].hogs.is_empty()
+        }
+    }
+
+    /// The weights of all that competes with `parent` for parent.
+    fn weight_in(&self, parent: Option<usize>) -> u32 {
+        let is_child = |&group: &usize| self.groups[group].parent == parent && self.is_used(group);
+        let groups = (0..self.groups.len()).filter(is_child).map(|group| self.groups[group].weight);
+        groups.sum::<u32>() + self.hogs_in(parent).iter().sum::<u32>()
+    }
+
+    fn hogs_in(&self, group: Option<usize>) -> &[u32] {
+        match group {
+            Some(group) if self.is_inner(group) => &[],
+            Some(group) => &self.groups[group].hogs,
+            None => &self.hogs,
+        }
+    }
+
+    /// The part of all CPUs that a group has.
+    fn part_of(&self, group: Option<usize>) -> f64 {
+        let Some(group) = group else { return 1.0 };
+        let Group { parent, weight, .. } = self.groups[group];
+        self.part_of(parent) * f64::from(weight) / f64::from(self.weight_in(parent))
+    }
+
+    fn fair(&self) -> Vec<Fair> {
+        let groups = (0..self.groups.len()).map(Some).chain([None]);
+        groups
+            .flat_map(|group| {
+                let per_weight = self.part_of(group) / f64::from(self.weight_in(group).max(1));
+                let fair = move |&weight| (group, weight, per_weight * f64::from(weight));
+                self.hogs_in(group).iter().map(fair)
+            })
+            .collect()
+    }
+
+    /// Whether each hog can have its part: none is worth nearly a CPU, or next to nothing.
+    fn is_possible(&self) -> bool {
+        let parts: Vec<f64> =
+            self.fair().iter().map(|&(_, _, part)| part * self.cpus as f64).collect();
+        let turn_ms = 3.0 + 1000.0 / f64::from(self.hz);
+        parts.len() > self.cpus
+            && parts.iter().all(|&part| part <= WORTH_MAX && turn_ms / part <= PERIOD_MAX_MS)
+    }
+}
+
+fn hogs(nr: std::ops::Range<usize>) -> impl Strategy<Value = Vec<u32>> {
+    prop::collection::vec(prop_oneof![3 => Just(100u32), 1 => 20..500u32], nr)
+}
+
+fn trees() -> impl Strategy<Value = Tree> {
+    let group = (prop::option::weighted(0.6, any::<prop::sample::Index>()), 20..500u32, hogs(0..9));
+    let groups = prop::collection::vec(group, 1..8);
+    (prop_oneof![Just(250u32), Just(1000)], 1..5usize, any::<bool>(), groups, hogs(0..3))
+        .prop_map(|(hz, cpus, confined, groups, hogs)| {
+            let group =
+                |(id, (parent, weight, hogs)): (usize, (Option<prop::sample::Index>, _, _))| {
+                    let parent = parent.filter(|_| id > 0).map(|index| index.index(id.max(1)));
+                    Group { parent, weight, hogs }
+                };
+            Tree {
+                hz,
+                cpus,
+                confined,
+                groups: groups.into_iter().enumerate().map(group).collect(),
+                hogs,
+            }
+        })
+        .prop_filter("not all can have their part", Tree::is_possible)
+}
+
+/// Makes the cgroups and their hogs, in the order of [`Tree::fair`].
+fn populate(kernel: &mut Kernel, tree: &Tree) {
+    let mut made: Vec<usize> = Vec::new();
+    for group in &tree.groups {
+        let parent = group.parent.map(|parent| made[parent]);
+        made.push(kernel.make_cgroup(parent, group.weight));
+    }
+    let cpus = if tree.confined { (1 << tree.cpus) - 1 } else { 0 };
+    for (group, weight, _) in tree.fair() {
+        let cgroup = group.map(|group| made[group]);
+        spawn(kernel, &Load { weight, cgroup, cpus, ..Load::hog() });
+    }
+}
+
+fn machine_of(hz: u32, cpus: usize) -> Machine {
+    let text = format!(
+        "name='any'\nabout=''\n[costs]\nhz={hz}\nswitch_us=2\nwake_us=5\n[[llc]]\ncores={cpus}\n"
+    );
+    Machine::parse(&text).unwrap()
+}
+
+/// What each task has from when all has settled (ns).
+fn used_ns(kernel: &mut Kernel) -> Vec<u64> {
+    let ran = |kernel: &Kernel| kernel.tasks.iter().map(|task| task.ran_ns).collect::<Vec<u64>>();
+    kernel.run_until(SETTLED_MS * MS);
+    let before = ran(kernel);
+    kernel.run_until((SETTLED_MS + SHARES_MS) * MS);
+    ran(kernel).iter().zip(before).map(|(after, before)| after - before).collect()
+}
+
+fn check(tree: &Tree) {
+    let machine = machine_of(tree.hz, tree.cpus + usize::from(tree.confined));
+    let mut kernel = boot(&machine, &ranks_of(&machine), Mode::Packing);
+    populate(&mut kernel, tree);
+    let used = used_ns(&mut kernel);
+    let all_ns: u64 = used.iter().sum();
+    let turn_ns = (3 * MS + machine.costs().tick_ns) as f64;
+    let fair = tree.fair();
+    for group in (0..tree.groups.len()).map(Some).chain([None]) {
+        let of_group = || fair.iter().zip(&used).filter(move |((other, ..), _)| *other == group);
+        let part_ns = of_group().map(|((.., part), _)| part).sum::<f64>() * all_ns as f64;
+        let had_ns = of_group().map(|(_, &used)| used).sum::<u64>() as f64;
+        // Each of its hogs may have had its turn just before, or just after.
+        let loose_ns = turn_ns * of_group().count() as f64;
+        assert!(
+            (had_ns - part_ns).abs() <= 0.05 * part_ns + loose_ns,
+            "group {group:?} had {had_ns} of {part_ns} ns: {used:?} {fair:?}"
+        );
+    }
+}
+
+/// Two cgroups of equal weight on two CPUs: one hog against many. The one would never have to wait for
+/// its share: the kernel's own scheduler gives it 88 % of a CPU beside eight.
+#[test]
+fn a_share_does_not_grow_with_the_threads() {
+    for many in [8, 100, 400] {
+        let machine = machine_of(250, 2);
+        let mut kernel = boot(&machine, &ranks_of(&machine), Mode::Packing);
+        for hogs in [1, many] {
+            let cgroup = Some(kernel.make_cgroup(None, 100));
+            (0..hogs).for_each(|_| spawn(&mut kernel, &Load { cgroup, ..Load::hog() }));
+        }
+        let pct = used_ns(&mut kernel)[0] as f64 / (SHARES_MS * MS) as f64 * 100.0;
+        println!("one hog beside {many}: {pct:.1} %");
+        assert!((88.0..=100.5).contains(&pct), "one hog beside {many} had {pct:.1} % of a CPU");
+    }
+}
+
+proptest! {
+    #![proptest_config(config(60))]
+    #[test]
+    fn cgroups_share_by_their_weights_whoever_is_in_them(tree in trees()) {
+        check(&tree);
+    }
+}
