@@ -6,7 +6,7 @@
 #define PP_DISPATCH_BPF_H
 
 #include "freq.bpf.h"
-#include "place.bpf.h"
+#include "confined.bpf.h"
 #include "starving.bpf.h"
 
 /* Once in this many dispatches a CPU looks at the other LLCs' queues first: one
@@ -138,6 +138,16 @@ static bool take_surplus(s32 cpu)
 	return true;
 }
 
+/* Whether more waits in CPU queue @id than its CPU can do in time. */
+verified_once bool is_own_overdue(u32 id, u64 now)
+{
+	const struct pp_queue *queue = queue_of(id);
+
+	return queue->nr > 0 &&
+	       pp_is_overdue(policy_now(), queue->queued_ns, 1, since(now, queue->waiting_since_ns),
+			     PP_OVERDUE_BUDGETS_AWAKE);
+}
+
 /* A CPU with nothing to do: what waits for another one and may run here. Not on isolated
  * CPUs and those above the ceiling, where only those run that have nowhere else to: which
  * they are cannot be derived from a queue's first task. While some wait for the efficient CPUs
@@ -153,6 +163,7 @@ static bool take_from_cpus(s32 cpu)
 		from = efficient;
 	bpf_for (rank, from, topology.nr_ranks) {
 		if (!is_back_soon(cpu_state(cpu_at(rank)), now) &&
+		    (is_active(cpu) || is_own_overdue(cpu_queue(cpu_at(rank)), now)) &&
 		    take_from(cpu_queue(cpu_at(rank)))) {
 			count(PP_EV_STEAL);
 			return true;
@@ -180,8 +191,10 @@ static __always_inline bool may_stay(struct task_struct *prev, const struct pp_t
 {
 	u32 scope;
 
-	if (!task || task->restricted || is_bound(prev))
+	if (!task || is_bound(prev))
 		return true;
+	if (task->restricted)
+		return rank_of(cpu) < end_for(task, scope_of(task));
 	if (runs_long(cpu) && is_crowded(task, cpu))
 		return false;
 	scope = scope_of(task);

@@ -116,7 +116,7 @@ static __always_inline void place(struct task_struct *p, struct pp_task *task, u
 	scope = scope_of_runnable(p, task);
 	if (task->restricted || scope == PP_SCOPE_EFFICIENT) {
 		count(PP_EV_BOUND);
-		place_restricted(p, task, scope, enq_flags);
+		place_confined(p, task, scope, enq_flags);
 		return;
 	}
 	if (enq_flags & SCX_ENQ_LAST)

@@ -8,17 +8,24 @@
 #include "queues.bpf.h"
 #include "scope.bpf.h"
 
-/* Whether @task may run on @cpu and, if it is @efficient, is to. */
-verified_once bool may_use(const struct pp_task *task __arg_nonnull, s32 cpu, bool efficient)
+/* The end of the ranks of which a task is to use those that it may: the efficient ones for one of
+ * @scope, those below the ceiling if there are any for it, or all. */
+static __always_inline u32 end_for(const struct pp_task *task, u32 scope)
 {
-	u32 end = efficient ? efficient_below_ceiling() : topology.nr_ranks;
+	if (scope == PP_SCOPE_EFFICIENT)
+		return efficient_below_ceiling();
+	return may_run_in(task, PP_SCOPE_USABLE) ? active_set.ceiling : topology.nr_ranks;
+}
 
+/* Whether @task may run on @cpu, and its rank is before @end. */
+verified_once bool may_use(const struct pp_task *task __arg_nonnull, s32 cpu, u32 end)
+{
 	return rank_of(cpu) < end && cpu_state(cpu)->online &&
 	       test_rank(task->allowed, rank_of(cpu));
 }
 
 /* The CPU for whose queue the fewest wait. */
-verified_once s32 shortest_queue(const struct pp_task *task __arg_nonnull, s32 here, bool efficient)
+verified_once s32 shortest_queue(const struct pp_task *task __arg_nonnull, s32 here, u32 end)
 {
 	u32 rank, least = ~0U;
 	s32 best = here;
@@ -27,7 +34,7 @@ verified_once s32 shortest_queue(const struct pp_task *task __arg_nonnull, s32 h
 		s32 cpu = cpu_at(rank);
 		u32 load = 2 * queue_of(cpu_queue(cpu))->nr + (cpu != here);
 
-		if (load < least && may_use(task, cpu, efficient)) {
+		if (load < least && may_use(task, cpu, end)) {
 			least = load;
 			best = cpu;
 		}
@@ -58,7 +65,7 @@ verified_once s64 lead_of(const struct pp_task *task __arg_nonnull, s32 cpu, s32
 
 /* The CPU for which a task waits for its next turn: the one @here, unless the tasks that compete
  * for another one have had more for their weight. */
-verified_once s32 fairest_queue(const struct pp_task *task __arg_nonnull, s32 here, bool efficient)
+verified_once s32 fairest_queue(const struct pp_task *task __arg_nonnull, s32 here, u32 end)
 {
 	s64 most = 0;
 	s32 best = here;
@@ -70,7 +77,7 @@ verified_once s32 fairest_queue(const struct pp_task *task __arg_nonnull, s32 he
 		s32 cpu = cpu_at(rank);
 		s64 lead;
 
-		if (cpu == here || !may_use(task, cpu, efficient))
+		if (cpu == here || !may_use(task, cpu, end))
 			continue;
 		if (!has_own_rivals(cpu))
 			return cpu;
@@ -85,12 +92,11 @@ verified_once s32 fairest_queue(const struct pp_task *task __arg_nonnull, s32 he
 
 /* A waking task is served before hogs in any queue, and the sooner the fewer wait there. One
  * that has had a turn goes where it gets its share. */
-static __always_inline s32 own_queue_for(const struct pp_task *task, s32 here, bool efficient,
-					 bool waking)
+static __always_inline s32 own_queue_for(const struct pp_task *task, s32 here, u32 end, bool waking)
 {
-	if (waking || !may_use(task, here, efficient))
-		return shortest_queue(task, here, efficient);
-	return fairest_queue(task, here, efficient);
+	if (waking || !may_use(task, here, end))
+		return shortest_queue(task, here, end);
+	return fairest_queue(task, here, end);
 }
 
 #endif /* PP_OWN_QUEUE_BPF_H */

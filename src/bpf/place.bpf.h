@@ -367,32 +367,4 @@ verified_once int place_bound(struct task_struct *p __arg_trusted,
 	return 0;
 }
 
-/* A task that is for some CPUs only: an idle one of them, active if possible;
- * else it waits for the one that it has to itself the soonest. */
-verified_once int place_restricted(struct task_struct *p __arg_trusted,
-				   struct pp_task *task __arg_nonnull, u32 scope, u64 enq_flags)
-{
-	bool efficient = scope == PP_SCOPE_EFFICIENT;
-	s32 here = scx_bpf_task_cpu(p), cpu;
-
-	cpu = claim_for(scope, task, here);
-	if (cpu < 0 && !efficient)
-		cpu = claim_surplus(task, here, true);
-	if (cpu >= 0) {
-		note_why(p, task, PP_WHY_CHOSEN_IDLE, cpu);
-		run_on(p, task, cpu, enq_flags);
-		scx_bpf_kick_cpu(cpu, 0);
-		return 0;
-	}
-	cpu = own_queue_for(task, here, efficient, enq_flags & SCX_ENQ_WAKEUP);
-	note_why(p, task, PP_WHY_CHOSEN_BUSY, cpu);
-	join_queue(task, cpu_queue(cpu));
-	note_efficient(task, efficient);
-	wait_behind(p, task, cpu, cpu_queue(cpu), enq_flags);
-	/* Here too if nothing else is left to run: it is about to go idle. */
-	if (cpu != here || (enq_flags & SCX_ENQ_LAST))
-		scx_bpf_kick_cpu(cpu, 0);
-	return 0;
-}
-
 #endif /* PP_PLACE_BPF_H */

@@ -178,6 +178,26 @@ static inline int pp_should_wait(const struct pp_policy *policy, const struct pp
 	       (!task->promised || task->room >= 0);
 }
 
+/* A CPU as a task sees it that may run on some only. */
+struct pp_candidate {
+	u32 util;     /* of all that runs there, 0..1024 */
+	u32 capacity; /* 0..1024 */
+	u32 is_prev;  /* the task's own utilization is in it: it ran there last */
+};
+
+/*
+ * Whether a task of @util is to share a busy CPU with what runs there, of those that it may
+ * run on: the first by rank, as the active set is of all, and no fuller than that. Small-task
+ * packing of 2013 took the first one that was not full by its number of tasks.
+ */
+static inline int pp_has_room(const struct pp_policy *policy, const struct pp_candidate *cpu,
+			      u32 util)
+{
+	u32 sum = cpu->is_prev && cpu->util > util ? cpu->util : cpu->util + util;
+
+	return sum * 100 <= cpu->capacity * policy->fill_pct;
+}
+
 /*
  * Whether a queue needs help from surplus CPUs although each task in it was
  * expected to be served in time as it came: it has work for more than @budgets

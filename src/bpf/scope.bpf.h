@@ -73,6 +73,18 @@ static __always_inline void refresh_kind(struct task_struct *p, struct pp_task *
 	task->kept_small = pp_is_kept_small(most, topology.capacity_of_kind[0], topology.nr_kinds);
 }
 
+/* Whether the task may run on any CPU of @scope. */
+verified_once bool may_run_in(const struct pp_task *task __arg_nonnull, u32 scope)
+{
+	const u64 *ranks = ranks_of_scope(scope);
+
+	for (u32 word = 0; word < topology.nr_words && word < PP_RANK_WORDS; word++) {
+		if (task->allowed[word] & ranks[word])
+			return true;
+	}
+	return false;
+}
+
 verified_once u32 scope_of(const struct pp_task *task __arg_nonnull)
 {
 	struct pp_need need = {
@@ -81,10 +93,12 @@ verified_once u32 scope_of(const struct pp_task *task __arg_nonnull)
 		.kind = task->kind,
 	};
 
-	/* Affinity has the last word; within it a larger core is still better. */
-	if (task->restricted)
-		return need.kind ? PP_SCOPE_KIND + need.kind : PP_SCOPE_ACTIVE;
-	return pp_scope_of(policy_now(), &need);
+	u32 scope = pp_scope_of(policy_now(), &need);
+
+	/* Affinity has the last word. */
+	if (task->restricted && scope == PP_SCOPE_EFFICIENT && !may_run_in(task, scope))
+		return PP_SCOPE_ACTIVE;
+	return scope;
 }
 
 /* Where may @p run, in rank space? One that may run wherever free tasks do is not

@@ -163,14 +163,14 @@ verified_once s32 cpu_of_released(struct task_struct *p __arg_trusted,
 				  struct pp_task *task __arg_nonnull)
 {
 	s32 here = scx_bpf_task_cpu(p);
-	bool efficient;
 	u32 scope;
 
 	if (is_bound(p))
 		return here;
 	scope = scope_of_runnable(p, task);
-	efficient = scope == PP_SCOPE_EFFICIENT;
-	return task->restricted || efficient ? own_queue_for(task, here, efficient, true) : -1;
+	if (!task->restricted && scope != PP_SCOPE_EFFICIENT)
+		return -1;
+	return own_queue_for(task, here, end_for(task, scope), true);
 }
 
 /* Wake the CPU that serves a released task: the one in whose own queue it is, or an idle one. */

@@ -2,6 +2,7 @@
 //! own C code, driven by random ones in the simulator.
 
 mod checks;
+mod confined;
 mod limits;
 mod long;
 mod shares;

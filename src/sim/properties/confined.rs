@@ -1,0 +1,146 @@
+//! Tasks that may run on some CPUs only are packed on the first of these, as others are on all.
+
+use powerpack_sim::{Kernel, Machine};
+
+use super::MS;
+use super::world::{Load, boot, ranks_of, spawn};
+use crate::bpf_intf as intf;
+use crate::settings::policy::{Mode, Policy};
+use crate::sim::system::bytes_of;
+
+const SECONDS: u64 = 10;
+
+/// Run and period (ms) of the tasks of workload `light`, which need 28 % of a CPU.
+const LIGHT: [(f64, u64); 8] =
+    [(3.0, 20), (1.5, 25), (0.5, 33), (0.5, 33), (0.1, 10), (0.1, 10), (0.1, 10), (0.1, 10)];
+
+fn periodic(run_ms: f64, period_ms: u64, cpus: u32) -> Load {
+    let run_ns = (run_ms * MS as f64) as u64;
+    Load { run_ns, sleep_ns: period_ms * MS - run_ns, cpus, ..Load::hog() }
+}
+
+fn light(cpus: u32) -> Vec<Load> {
+    LIGHT.iter().map(|&(run_ms, period_ms)| periodic(run_ms, period_ms, cpus)).collect()
+}
+
+fn run(machine: &str, loads: &[Load], policy: Option<Policy>) -> Kernel {
+    let machine = Machine::find(machine).unwrap();
+    let ranks = ranks_of(&machine);
+    let mut kernel = boot(&machine, &ranks, Mode::Packing);
+    if let Some(policy) = policy {
+        kernel.apply(&bytes_of(policy.to_bpf(&ranks)), 0);
+    }
+    loads.iter().for_each(|load| spawn(&mut kernel, load));
+    kernel.run_until(SECONDS * 1000 * MS);
+    kernel
+}
+
+/// What each CPU was busy with tasks (%).
+fn busy_pct(kernel: &Kernel) -> Vec<f64> {
+    let pct = |ns: u64| ns as f64 / (SECONDS * 1000 * MS) as f64 * 100.0;
+    kernel.cpus.iter().map(|cpu| pct(cpu.non_idle_ns)).collect()
+}
+
+/// What all but the `needed` busiest CPUs were busy (%).
+fn surplus_pct(kernel: &Kernel, needed: usize) -> f64 {
+    let mut busy = busy_pct(kernel);
+    println!("busy {busy:.2?}");
+    busy.sort_unstable_by(f64::total_cmp);
+    busy[..busy.len() - needed].iter().sum()
+}
+
+fn longest_ms(kernel: &Kernel) -> f64 {
+    let longest = kernel.tasks.iter().map(|task| task.longest_wait_ns).max().unwrap();
+    longest as f64 / MS as f64
+}
+
+#[test]
+fn a_light_load_in_a_cpuset_is_packed_on_one_of_its_cpus() {
+    for cpus in [0b0111, 0b1110, 0b1100, 0b1010] {
+        let kernel = run("vm4", &light(cpus), None);
+        let surplus = surplus_pct(&kernel, 1);
+        assert!(surplus <= 0.1, "in {cpus:#b} surplus CPUs were {surplus:.3} % busy");
+        assert!(longest_ms(&kernel) <= 6.0, "a task has waited for {:.2} ms", longest_ms(&kernel));
+    }
+}
+
+/// Two cpusets, of one CPU each in common with what is free.
+#[test]
+fn cpusets_and_what_is_free_are_packed_on_as_few_cpus_as_that_takes() {
+    let loads = [light(0b0000_1111), light(0b1111_0000), light(0)].concat();
+    let kernel = run("vm8", &loads, None);
+    let surplus = surplus_pct(&kernel, 2);
+    assert!(surplus <= 1.0, "surplus CPUs were {surplus:.3} % busy");
+}
+
+/// 38, 115 and 230 % of a CPU, in a cpuset and free: as few CPUs, and no longer waits.
+#[test]
+fn a_cpuset_is_filled_cpu_by_cpu_as_the_machine_is() {
+    for (tasks, needed) in [(4, 1), (12, 2), (24, 3)] {
+        let run_in = |cpus| {
+            let loads: Vec<_> = (0..tasks).map(|id| periodic(2.0, 20 + id % 3, cpus)).collect();
+            let kernel = run("vm8", &loads, None);
+            (surplus_pct(&kernel, needed), longest_ms(&kernel))
+        };
+        let ((free_pct, free_ms), (pct, ms)) = (run_in(0), run_in(0b1111_0000));
+        println!(
+            "{tasks} tasks: free {free_pct:.1} % and {free_ms:.1} ms, confined {pct:.1} and {ms:.1}"
+        );
+        assert!(
+            pct <= free_pct + 8.0,
+            "{tasks} tasks: {pct:.1} % of surplus CPUs, free {free_pct:.1}"
+        );
+        assert!(ms <= free_ms + 1.0, "{tasks} tasks wait for {ms:.1} ms, free for {free_ms:.1}");
+    }
+}
+
+fn evacuated(cores: usize) -> Option<Policy> {
+    Some(Policy { max_cores: Some(cores), ..Policy::of(Mode::Packing) })
+}
+
+#[test]
+fn a_ceiling_holds_for_those_who_have_a_cpu_below_it() {
+    let hogs = vec![Load { cpus: 0b0111_1111, ..Load::hog() }; 4];
+    let kernel = run("vm8", &hogs, evacuated(2));
+    let surplus = surplus_pct(&kernel, 2);
+    assert!(surplus <= 0.1, "CPUs above the ceiling were {surplus:.3} % busy");
+    drop(kernel);
+    // Who has none uses its own.
+    let above = run("vm8", &vec![Load { cpus: 0b1100_0000, ..Load::hog() }; 2], evacuated(2));
+    let busy = busy_pct(&above);
+    assert!(busy[6] > 99.0 && busy[7] > 99.0, "{busy:.1?}");
+}
+
+#[test]
+fn a_ceiling_that_comes_later_moves_them_below_it() {
+    let machine = Machine::find("vm8").unwrap();
+    let ranks = ranks_of(&machine);
+    let mut kernel = boot(&machine, &ranks, Mode::Packing);
+    (0..4).for_each(|_| spawn(&mut kernel, &Load { cpus: 0b0111_1111, ..Load::hog() }));
+    kernel.run_until(1000 * MS);
+    let policy = evacuated(2).unwrap();
+    kernel.apply(&bytes_of(policy.to_bpf(&ranks)), 0);
+    kernel.run_until(1100 * MS);
+    let before = busy_pct(&kernel);
+    kernel.run_until(3000 * MS);
+    let moved =
+        busy_pct(&kernel).iter().zip(before).filter(|(now, then)| *now - then > 0.1).count();
+    assert_eq!(moved, 2, "after 0.1 s tasks run on two CPUs");
+}
+
+#[test]
+fn an_efficient_cgroup_in_a_cpuset_stays_on_the_small_cores_of_that() {
+    let machine = Machine::find("hybrid-laptop").unwrap();
+    let efficient = machine.cpus().iter().map(|cpu| cpu.capacity).min().unwrap();
+    let is_small = |cpu: usize| machine.cpus()[cpu].capacity == efficient;
+    let small: Vec<usize> = (0..machine.cpus().len()).filter(|&cpu| is_small(cpu)).collect();
+    // Two of these, and all large ones.
+    let cpus = (0..machine.cpus().len())
+        .filter(|cpu| !small.contains(cpu) || small[..2].contains(cpu))
+        .fold(0, |mask, cpu| mask | 1 << cpu);
+    let workload = intf::pp_workload_PP_WORKLOAD_EFFICIENT;
+    let kernel = run("hybrid-laptop", &vec![Load { cpus, workload, ..Load::hog() }; 4], None);
+    let busy = busy_pct(&kernel);
+    let large: f64 = (0..busy.len()).filter(|&cpu| !is_small(cpu)).map(|cpu| busy[cpu]).sum();
+    assert!(large <= 0.1, "large cores were {large:.3} % busy: {busy:.1?}");
+}
