@@ -70,7 +70,7 @@ verified_once u32 measure_rank(u32 rank, u64 now)
 	u32 util = note_util(cpu, now), bound, kept;
 
 	*left = 0;
-	if (!cpu->online)
+	if (!cpu->online || !is_free_rank(rank))
 		return 0;
 	bound = pp_util(util_after(cpu->bound_fp, now - cpu->bound_updated_ns, 0, 0));
 	kept = bound + measure_rt(cpu, rank, now);
@@ -277,7 +277,7 @@ static __always_inline void note_state(u32 rank)
 
 	if (!state->online)
 		state->state = PP_CPU_OFFLINE;
-	else if (rank >= topology.nr_free)
+	else if (!is_free_rank(rank))
 		state->state = PP_CPU_ISOLATED;
 	else
 		state->state = is_active(cpu) ? PP_CPU_ACTIVE : PP_CPU_SURPLUS;
@@ -319,13 +319,14 @@ verified_once int size_active(u64 now)
 	 * time. The order is that in which request_sizing() sets them, turned around. */
 	active_set.updated_ns = now;
 	at_once = __sync_lock_test_and_set(&active_set.stale, 0);
+	at_once |= follow_partitions(now);
 	measure(now);
 	size_nodes();
 	if (topology.nr_nodes > 1)
 		share_spills();
 	for (node = 0; node < topology.nr_nodes && node < PP_MAX_NODES; node++)
 		changed |= size_node(node, now, at_once);
-	if (changed || bounds.ceiling != active_set.ceiling) {
+	if (changed || at_once || bounds.ceiling != active_set.ceiling) {
 		set_active();
 		kick_idle();
 	}

@@ -82,4 +82,44 @@ static __always_inline bool is_idle_group(struct cgroup *cgrp)
 	return task_group && BPF_CORE_READ(task_group, idle) > 0;
 }
 
+/* What is read of cgroup v2's root, and of its cpuset: its CPUs are a pointer or, with
+ * CONFIG_CPUMASK_OFFSTACK off, in it. A css is the first member of its cpuset, too. */
+struct cgroup_root___cpuset {
+	struct cgroup___subsys cgrp;
+} __attribute__((preserve_access_index));
+
+struct cgroup___root {
+	struct cgroup_root___cpuset *root;
+} __attribute__((preserve_access_index));
+
+struct cpuset___pointer {
+	struct cpumask *effective_cpus;
+} __attribute__((preserve_access_index));
+
+struct cpuset___array {
+	struct cpumask effective_cpus[1];
+} __attribute__((preserve_access_index));
+
+/* The CPUs that are in no partition, online ones, in @words words; false: the kernel does not
+ * say, as it has no cpusets of cgroup v2. */
+static __always_inline bool read_root_cpus(u64 *cpus, u32 words)
+{
+	struct cgroup___root *group = (void *)bpf_get_current_task_btf()->cgroups->dfl_cgrp;
+	struct cgroup_root___cpuset *root = BPF_CORE_READ(group, root);
+	void *cpuset = NULL, *mask;
+
+	if (!bpf_core_enum_value_exists(enum cgroup_subsys_id, cpuset_cgrp_id))
+		return false;
+	bpf_core_read(&cpuset, sizeof(cpuset),
+		      root->cgrp.subsys +
+			      bpf_core_enum_value(enum cgroup_subsys_id, cpuset_cgrp_id));
+	if (!cpuset)
+		return false;
+	if (bpf_core_field_exists(((struct cpuset___pointer *)cpuset)->effective_cpus))
+		mask = BPF_CORE_READ((struct cpuset___pointer *)cpuset, effective_cpus);
+	else
+		mask = ((struct cpuset___array *)cpuset)->effective_cpus;
+	return !bpf_probe_read_kernel(cpus, words * sizeof(u64), mask);
+}
+
 #endif /* PP_KERNEL_BPF_H */

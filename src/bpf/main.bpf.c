@@ -316,22 +316,9 @@ static __always_inline void begin_cpu(u32 rank)
 	struct pp_cpu *state = cpu_state(cpu_at(rank));
 
 	state->rank = rank;
+	begin_free_rank(rank);
 	state->capacity = topology.capacity_of_rank[rank % PP_MAX_CPUS];
 	state->online = state->seen = !!(topology.online[rank_word(rank)] & rank_bit(rank));
-}
-
-static s32 begin_held_queue(u32 id)
-{
-	struct held_timer *timer = bpf_map_lookup_elem(&held_timers, &id);
-	s32 err = scx_bpf_create_dsq(held_dsq(id), NUMA_NO_NODE);
-
-	if (err || !timer) {
-		scx_bpf_error("cannot create a queue of throttled tasks: error %d", err);
-		return err ?: -ENOENT;
-	}
-	bpf_timer_init(&timer->timer, &held_timers, CLOCK_MONOTONIC);
-	bpf_timer_set_callback(&timer->timer, release_held);
-	return 0;
 }
 
 s32 BPF_STRUCT_OPS_SLEEPABLE(powerpack_init)
@@ -369,8 +356,11 @@ s32 BPF_STRUCT_OPS_SLEEPABLE(powerpack_init)
 		}
 	}
 	/* Until the first CPU looks for what to run. */
-	bpf_for (node, 0, topology.nr_nodes)
-		node_state(node)->end = topology.node_begin[node % PP_MAX_NODES] + 1;
+	bpf_for (node, 0, topology.nr_nodes) {
+		rank = topology.node_begin[node % PP_MAX_NODES];
+		node_state(node)->end = rank + 1;
+		scope_ranks[PP_SCOPE_ACTIVE][rank_word(rank)] |= rank_bit(rank);
+	}
 	active_set.nr = topology.nr_nodes;
 	request_sizing();
 	return 0;

@@ -6,8 +6,8 @@
 #ifndef PP_SCOPE_BPF_H
 #define PP_SCOPE_BPF_H
 
-#include "idle.bpf.h"
 #include "account.bpf.h"
+#include "partitions.bpf.h"
 
 /* Of word @word of the ranks those that are active or, @packed, would be in packing. */
 static __always_inline u64 active_word(u32 word, bool packed)
@@ -16,7 +16,8 @@ static __always_inline u64 active_word(u32 word, bool packed)
 
 	for (u32 node = 0; node < topology.nr_nodes && node < PP_MAX_NODES; node++) {
 		u32 end = packed ? nodes[node].packed : nodes[node].end;
-		u64 bits = pp_ranks_below(end, word) & topology.node_ranks[node][word];
+		u64 bits = pp_ranks_below(end, word) & topology.node_ranks[node][word] &
+			   free_ranks[word];
 
 		if (!packed)
 			active_of_node[node][word] = bits;
@@ -32,11 +33,11 @@ verified_once int set_scopes(u32 ceiling)
 	u32 word, kind;
 
 	for (word = 0; word < topology.nr_words && word < PP_RANK_WORDS; word++) {
-		u64 usable = pp_ranks_below(ceiling, word);
+		u64 usable = pp_ranks_below(ceiling, word) & free_ranks[word];
 
 		scope_ranks[PP_SCOPE_ACTIVE][word] = active_word(word, false);
 		scope_ranks[PP_SCOPE_PACKED][word] = active_word(word, true);
-		scope_ranks[PP_SCOPE_EFFICIENT][word] = pp_ranks_below(efficient, word);
+		scope_ranks[PP_SCOPE_EFFICIENT][word] = pp_ranks_below(efficient, word) & usable;
 		scope_ranks[PP_SCOPE_USABLE][word] = usable;
 		for (kind = 1; kind < topology.nr_kinds && kind < PP_MAX_KINDS; kind++)
 			scope_ranks[PP_SCOPE_KIND + kind][word] =
@@ -120,7 +121,7 @@ verified_once int refresh_allowed(struct task_struct *p __arg_trusted,
 	bpf_for (rank, 0, topology.nr_ranks) {
 		if (bpf_cpumask_test_cpu(cpu_at(rank), p->cpus_ptr))
 			task->allowed[rank_word(rank)] |= rank_bit(rank);
-		else if (rank < topology.nr_free && cpu_state(cpu_at(rank))->seen)
+		else if (is_free_rank(rank) && cpu_state(cpu_at(rank))->seen)
 			restricted = true;
 	}
 	bpf_rcu_read_unlock();

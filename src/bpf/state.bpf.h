@@ -209,7 +209,11 @@ static __always_inline u32 node_of(s32 cpu)
 
 static __always_inline bool is_active(s32 cpu)
 {
-	return rank_of(cpu) < node_state(node_of(cpu))->end;
+	u32 rank = rank_of(cpu);
+
+	return scope_ranks[PP_SCOPE_ACTIVE][rank / PP_WORD_BITS % PP_RANK_WORDS] >>
+		       rank % PP_WORD_BITS &
+	       1;
 }
 
 /* Whether a node has active CPUs. */

@@ -272,4 +272,18 @@ static int release_held(void *map, u32 *key, struct bpf_timer *timer)
 	return 0;
 }
 
+static s32 begin_held_queue(u32 id)
+{
+	struct held_timer *timer = bpf_map_lookup_elem(&held_timers, &id);
+	s32 err = scx_bpf_create_dsq(held_dsq(id), NUMA_NO_NODE);
+
+	if (err || !timer) {
+		scx_bpf_error("cannot create a queue of throttled tasks: error %d", err);
+		return err ?: -ENOENT;
+	}
+	bpf_timer_init(&timer->timer, &held_timers, CLOCK_MONOTONIC);
+	bpf_timer_set_callback(&timer->timer, release_held);
+	return 0;
+}
+
 #endif /* PP_THROTTLE_BPF_H */

@@ -106,6 +106,10 @@ fn print_status(status: &Status) {
     if let Some(sentence) = cgroups::ignored_cpu_max(&status.ignored_cpu_max) {
         println!("{sentence}");
     }
+    if !status.above_ceiling.is_empty() {
+        let cgroups = status.above_ceiling.join(", ");
+        println!("above the ceiling, as their cpuset has no CPU below: {cgroups}");
+    }
     for limit in &status.limits {
         println!("{}", limit_line(limit));
     }
@@ -132,10 +136,11 @@ fn events(counters: &Counters) -> String {
 }
 
 fn state(cpu: &CpuStatus) -> &'static str {
-    match (cpu.online, cpu.active) {
-        (false, _) => "offline",
-        (true, true) => "active",
-        (true, false) => "surplus",
+    match cpu {
+        CpuStatus { online: false, .. } => "offline",
+        CpuStatus { isolated: true, .. } => "isolated",
+        CpuStatus { active: true, .. } => "active",
+        _ => "surplus",
     }
 }
 

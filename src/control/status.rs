@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::bpf_intf as intf;
 use crate::machine::topology::{RankedCpu, Ranks};
 use crate::scheduler::counters::Counters;
 use crate::scheduler::latency::Latency;
@@ -14,6 +15,9 @@ pub struct CpuStatus {
     pub cpu: usize,
     pub rank: usize,
     pub active: bool,
+    /// Not for tasks that may run everywhere: `nohz_full`, or in a partition of cpusets.
+    #[serde(default)]
+    pub isolated: bool,
     pub online: bool,
     pub capacity: u32,
     /// Utilization now, 0..1024.
@@ -73,6 +77,9 @@ pub struct Status {
     /// Cgroups whose `cpu.max` is enforced; as above.
     #[serde(default)]
     pub limits: Vec<LimitStatus>,
+    /// Cgroups that use CPUs above the ceiling, as their cpuset has none below; as above.
+    #[serde(default)]
+    pub above_ceiling: Vec<String>,
     /// CPU numbers in rank order.
     pub ranks: Vec<usize>,
     /// Since the scheduler was loaded (s).
@@ -158,6 +165,7 @@ impl StatusClock {
             workloads: agent.workloads,
             ignored_cpu_max: vec![],
             limits: vec![],
+            above_ceiling: vec![],
             ranks: ranks.cpus().iter().map(|cpu| cpu.cpu).collect(),
             uptime_s: seconds(now.now_ns.saturating_sub(self.started_ns)),
             interval_s: seconds(interval_ns),
@@ -199,6 +207,7 @@ fn cpu_status(now: &Snapshot, rank: usize, cpu: &RankedCpu) -> CpuStatus {
         cpu: cpu.cpu,
         rank,
         active: now.is_active(rank),
+        isolated: state.state == intf::pp_cpu_state_PP_CPU_ISOLATED,
         online: state.online != 0,
         capacity: state.capacity,
         util: util_now(state, now.now_ns).round() as u32,

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use anyhow::Result;
+use powerpack_workload::parse_cpu_list;
 
 use crate::machine::kernel::{self, KernelNames};
 
@@ -54,6 +55,26 @@ pub fn all() -> Vec<Cgroup> {
         }
     }
     found
+}
+
+/// The cgroups with a cpuset of their own, the outermost ones: their paths, sorted, and the CPUs
+/// that their tasks may use.
+pub fn confined() -> Vec<(String, Vec<usize>)> {
+    let mut found: Vec<_> =
+        all().into_iter().filter_map(|cgroup| confined_to(cgroup.path)).collect();
+    found.sort_unstable();
+    let outer: Vec<String> = found.iter().map(|(path, _)| format!("{path}/")).collect();
+    found.retain(|(path, _)| !outer.iter().any(|outer| path.starts_with(outer.as_str())));
+    found
+}
+
+fn confined_to(path: String) -> Option<(String, Vec<usize>)> {
+    let read = |file| fs::read_to_string(Path::new(CGROUP_ROOT).join(&path).join(file)).ok();
+    if read("cpuset.cpus")?.trim().is_empty() {
+        return None;
+    }
+    let cpus = parse_cpu_list(read("cpuset.cpus.effective")?.trim()).ok()?;
+    Some((path, cpus))
 }
 
 /// The cgroups with a `cpu.max` that is not enforced, looked for once a second at most.

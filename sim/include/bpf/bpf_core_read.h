@@ -7,3 +7,6 @@
 #define bpf_core_read(to, size, from) ((void)(to), (void)(from))
 #define BPF_CORE_READ(from, field) (from)->field
 #define cpu_cgrp_id 0
+#define cpuset_cgrp_id 0
+#define bpf_core_enum_value_exists(type, value) ((void)sizeof(value), 0)
+#define bpf_probe_read_kernel(to, size, from) ((void)(to), (void)(from), -1)

@@ -300,7 +300,22 @@ impl<'a> Session<'a> {
         if self.scheduler.has_unlimited()? {
             status.ignored_cpu_max = limits::without_place(&status.limits);
         }
+        status.above_ceiling = self.above_ceiling(&status);
         Ok(Reply::Status(status))
+    }
+
+    /// Cgroups whose cpuset has no CPU below the ceiling, if there is one.
+    fn above_ceiling(&self, status: &Status) -> Vec<String> {
+        let nr = self.ranks.ranks_in_cores(status.max_cores);
+        if nr >= self.ranks.nr_free() {
+            return vec![];
+        }
+        let above = |cpus: &[usize]| !cpus.iter().any(|cpu| status.ranks[..nr].contains(cpu));
+        cgroups::confined()
+            .into_iter()
+            .filter(|(_, cpus)| above(cpus))
+            .map(|(path, _)| path)
+            .collect()
     }
 
     /// The status now.
