@@ -208,11 +208,11 @@ def ms(row, *path):
 
 ROWS = [
     Row("light load: non-idle beyond the busiest CPU, %", "packing at most 0.1",
-        plain("light", "beyond_busiest_pct"), at_most(0.1, "packing"), 3),
+        plain("light", "surplus_non_idle_pct"), at_most(0.1, "packing"), 3),
     Row("many tiny tasks: the same", "packing at most 0.1",
-        plain("tiny", "beyond_busiest_pct"), at_most(0.1, "packing"), 3),
+        plain("tiny", "surplus_non_idle_pct"), at_most(0.1, "packing"), 3),
     Row("one big task among small ones: the same", "packing at most 0.1",
-        plain("mixed", "beyond_busiest_pct"), at_most(0.1, "packing"), 3),
+        plain("mixed", "surplus_non_idle_pct"), at_most(0.1, "packing"), 3),
     Row("overruns in these three", "packing none", overruns, at_most(0, "packing"), 0),
     Row("light load: longest response, ms", "packing at most 6",
         ms("light", "response", "max_us"), at_most(6, "packing")),
@@ -280,10 +280,10 @@ def light_table(results):
         if not runs:
             continue
         # One run's CPUs, not medians of each: which CPU is busy differs by run.
-        run = sorted(runs, key=field("beyond_busiest_pct"))[(len(runs) - 1) // 2]
+        run = sorted(runs, key=field("surplus_non_idle_pct"))[(len(runs) - 1) // 2]
         cpus = ", ".join(f"{pct:.1f}" for pct in run["non_idle_pct"])
         longest = run["response"]["max_us"] / 1000
-        lines.append([name, cpus, f"{run['beyond_busiest_pct']:.3f}", f"{longest:.1f}"])
+        lines.append([name, cpus, f"{run['surplus_non_idle_pct']:.3f}", f"{longest:.1f}"])
     header = ["scheduler", "non-idle % of each CPU", "beyond the busiest", "longest response, ms"]
     return table(header, lines) if lines else ""
 

@@ -20,7 +20,7 @@ def verdict(title, *entries):
 
 class Verdicts(unittest.TestCase):
     def test_the_median_counts_not_the_best(self):
-        runs = [("packing", "light", {"beyond_busiest_pct": pct}) for pct in (0.0, 0.2, 0.3)]
+        runs = [("packing", "light", {"surplus_non_idle_pct": pct}) for pct in (0.0, 0.2, 0.3)]
         self.assertEqual(verdict("light load: non-idle", *runs), table.MISSED)
         self.assertEqual(verdict("light load: non-idle", *runs[:1]), table.MET)
 

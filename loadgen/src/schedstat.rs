@@ -31,13 +31,16 @@ const SLACK_PER_ARRIVAL_NS: u64 = 10_000_000;
 /// and this share of the time for interrupts and the way out of idle and back (1/n).
 const SLACK_SHARE: u64 = 50;
 
+/// Filled so far, the needed CPUs carry the load (%): the default of --fill-pct.
+const FILL_PCT: f64 = 80.0;
+
 /// How busy the CPUs were over some time.
 #[derive(Clone, Debug, Serialize, Deserialize, PartialEq)]
 pub struct NonIdle {
     /// Share of the time in which each CPU ran something (%).
     pub non_idle_pct: Vec<f64>,
-    /// The sum of all but the busiest's (%).
-    pub beyond_busiest_pct: f64,
+    /// The sum of all but the needed ones' (%), see [`surplus_pct`].
+    pub surplus_non_idle_pct: f64,
 }
 
 /// The file, missing without CONFIG_SCHEDSTATS.
@@ -163,9 +166,17 @@ fn parse_busy(text: &str) -> Result<Vec<u64>> {
 fn non_idle(ran_ns: &[u64], elapsed_ns: u64) -> NonIdle {
     let pct = |&ran_ns: &u64| ran_ns as f64 / elapsed_ns as f64 * 100.0;
     let non_idle_pct: Vec<f64> = ran_ns.iter().map(pct).collect();
-    let busiest = non_idle_pct.iter().copied().fold(0.0, f64::max);
-    let beyond_busiest_pct = non_idle_pct.iter().sum::<f64>() - busiest;
-    NonIdle { non_idle_pct, beyond_busiest_pct }
+    NonIdle { surplus_non_idle_pct: surplus_pct(&non_idle_pct), non_idle_pct }
+}
+
+/// What all CPUs but the needed ones are non-idle (%, summed): as few of the busiest are needed
+/// as carry the load when they are filled.
+pub fn surplus_pct(non_idle_pct: &[f64]) -> f64 {
+    let needed = ((non_idle_pct.iter().sum::<f64>() / FILL_PCT).ceil() as usize).max(1);
+    let mut sorted = non_idle_pct.to_vec();
+    sorted.sort_by(|a, b| b.total_cmp(a));
+    // Not sum(): that of nothing is -0.
+    sorted.iter().skip(needed).fold(0.0, |sum, pct| sum + pct)
 }
 
 #[cfg(test)]
@@ -190,10 +201,13 @@ mod tests {
     }
 
     #[test]
-    fn the_busiest_is_left_out_of_the_rest() {
-        let non_idle = non_idle(&[50, 20, 10], 100);
-        assert_eq!(non_idle.non_idle_pct, [50.0, 20.0, 10.0]);
-        assert_eq!(non_idle.beyond_busiest_pct, 30.0);
+    fn surplus_is_what_the_needed_cpus_do_not_do() {
+        let non_idle = non_idle(&[20, 50, 10], 100);
+        assert_eq!(non_idle.non_idle_pct, [20.0, 50.0, 10.0]);
+        assert_eq!(non_idle.surplus_non_idle_pct, 30.0);
+        // 105.4 % needs two CPUs at 80 %.
+        assert_eq!(surplus_pct(&[5.0, 60.0, 0.4, 40.0]), 5.4);
+        assert_eq!(surplus_pct(&[0.0, 0.0]), 0.0);
     }
 
     fn reading(

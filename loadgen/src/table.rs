@@ -23,7 +23,7 @@ impl Table for NonIdle {
             let bar = "#".repeat((pct / 2.5).round().max(0.0) as usize);
             line!(text, "CPU {cpu:<3} {pct:6.2} % {bar}");
         }
-        line!(text, "beyond the busiest CPU: {:.2} %", self.beyond_busiest_pct);
+        line!(text, "beyond the CPUs that the load needs: {:.2} %", self.surplus_non_idle_pct);
         text
     }
 }

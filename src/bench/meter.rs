@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result};
 use powerpack_load::clock;
-use powerpack_load::schedstat::Reading;
+use powerpack_load::schedstat::{Reading, surplus_pct};
 use powerpack_workload::parse_cpu_list;
 
 use super::metric::Metric;
@@ -24,8 +24,6 @@ const COST_SHARE: f64 = 0.003;
 const LOOK_EVERY_NS: u64 = 1_000_000_000;
 /// A CPU is used if it is non-idle for that much (%): 1 ms in 100 is a load.
 const USED_PCT: f64 = 0.5;
-/// Filled so far, the needed CPUs carry the load (%): the default of --fill-pct.
-const FILL_PCT: f64 = 80.0;
 const NS_PER_S: f64 = 1e9;
 
 /// When it was looked (ns), and what each CPU had run since the beginning.
@@ -181,15 +179,10 @@ fn active_set_changes() -> Option<u64> {
 
 /// What the CPUs' shares say together.
 fn of_cpus(non_idle_pct: &[f64]) -> Figures {
-    let total: f64 = non_idle_pct.iter().sum();
-    let mut sorted = non_idle_pct.to_vec();
-    sorted.sort_by(|a, b| b.total_cmp(a));
-    let needed = ((total / FILL_PCT).ceil() as usize).max(1);
     let used = non_idle_pct.iter().filter(|&&pct| pct >= USED_PCT).count();
     Figures::from([
-        (Metric::NonIdlePct, total),
-        // Not sum(): that of nothing is -0.
-        (Metric::SurplusNonIdlePct, sorted.iter().skip(needed).fold(0.0, |sum, pct| sum + pct)),
+        (Metric::NonIdlePct, non_idle_pct.iter().sum()),
+        (Metric::SurplusNonIdlePct, surplus_pct(non_idle_pct)),
         (Metric::CpusUsed, used as f64),
     ])
 }
@@ -221,13 +214,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn surplus_is_what_the_needed_cpus_do_not_do() {
+    fn a_cpu_is_used_from_half_a_percent_on() {
         let figures = of_cpus(&[5.0, 60.0, 0.4, 40.0]);
-        // 105.4 % needs two CPUs at 80 %.
-        assert_eq!(figures[&Metric::SurplusNonIdlePct], 5.4);
         assert_eq!(figures[&Metric::CpusUsed], 3.0);
         assert_eq!(figures[&Metric::NonIdlePct], 105.4);
-        assert_eq!(of_cpus(&[0.0, 0.0])[&Metric::SurplusNonIdlePct], 0.0);
     }
 
     #[test]
