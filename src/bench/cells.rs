@@ -4,6 +4,7 @@
 use serde::Serialize;
 
 use super::beside;
+use super::limit;
 use super::metric::Metric;
 use super::results::{LoadInfo, Results, Run, TaskFigures};
 use super::summary::{Difference, Summary};
@@ -37,7 +38,8 @@ pub struct Cell {
 }
 
 impl Cell {
-    fn of(text: impl Into<String>) -> Self {
+    /// A name, or a figure that is compared with none.
+    pub fn of(text: impl Into<String>) -> Self {
         Cell { text: text.into(), ..Cell::default() }
     }
 
@@ -99,9 +101,9 @@ fn change(base: f64, value: f64) -> String {
     }
 }
 
-/// All tables, in the order of the suite.
+/// All tables: what must hold, then the loads in the order of the suite.
 pub fn tables(results: &Results) -> Vec<Table> {
-    let mut tables: Vec<Table> = vec![];
+    let mut tables: Vec<Table> = limit::table(results).into_iter().collect();
     let mut groups: Vec<&str> = vec![];
     for load in &results.loads {
         match load.group.as_deref() {
@@ -300,6 +302,7 @@ pub mod tests {
             suite: "test".into(),
             about: "a test".into(),
             runs_wanted: 2,
+            pairs: false,
             complete: true,
             additions_per_s: 1,
             systems: vec![system("eevdf"), system("packing")],
@@ -308,6 +311,7 @@ pub mod tests {
                 about: "eight threads".into(),
                 group: None,
                 figures: vec![],
+                limits: vec![],
                 seconds: Some(1.0),
                 max_cores: None,
             }],
@@ -364,6 +368,17 @@ pub mod tests {
             ("300", "600")
         );
         assert!(!rows.iter().any(|row| row.contains("hog")), "it answers nothing");
+    }
+
+    #[test]
+    fn what_must_hold_comes_first() {
+        let mut results = benchmark(90.0);
+        let limit = "figure = 'records_per_s'\nof = ['packing']\nat_least = 0.99\ntimes = 'eevdf'";
+        results.loads[0].limits = vec![toml::from_str(limit).unwrap()];
+        let table = &tables(&results)[0];
+        let cells: Vec<String> = table.rows[0].iter().map(Cell::line).collect();
+        let limit = "packing at least 0.99 x eevdf";
+        assert_eq!(cells, ["light", "records/s", limit, "**missed**: packing 0.90 x"]);
     }
 
     #[test]

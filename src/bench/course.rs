@@ -101,6 +101,7 @@ impl Benchmark {
             suite: suite.name.clone(),
             about: suite.about.clone(),
             runs_wanted: args.runs as usize,
+            pairs: false,
             complete: false,
             additions_per_s: clock::additions_per_s(),
             systems: systems.iter().map(System::info).collect(),

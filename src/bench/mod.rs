@@ -7,6 +7,7 @@ mod compare;
 mod course;
 mod governor;
 mod html;
+mod limit;
 mod machine;
 mod markdown;
 mod meter;

@@ -9,6 +9,7 @@ use anyhow::{Context, Result, ensure};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::limit::Limit;
 use super::metric::Metric;
 
 /// The version of the format.
@@ -29,6 +30,9 @@ pub struct Results {
     pub about: String,
     /// How often each load was to run under each system.
     pub runs_wanted: usize,
+    /// Whether each system ran between two runs of the first, with whose mean it is compared.
+    #[serde(default)]
+    pub pairs: bool,
     /// Whether all of that was done.
     pub complete: bool,
     /// Additions that a CPU does in a second at its best: fixed work is measured in them.
@@ -76,6 +80,9 @@ pub struct LoadInfo {
     pub group: Option<String>,
     /// What that table shows of each.
     pub figures: Vec<Metric>,
+    /// What figures of it must be.
+    #[serde(default)]
+    pub limits: Vec<Limit>,
     /// Duration of the measurement (s); none: until it ends by itself.
     pub seconds: Option<f64>,
     /// The ceiling of cores: only for what takes one.
@@ -156,6 +163,32 @@ impl Results {
     /// What `system` showed of `load`, in the order of the rounds.
     pub fn values(&self, load: &str, system: &str, metric: Metric) -> Vec<f64> {
         self.of(load, system).filter_map(|run| run.figures.get(&metric).copied()).collect()
+    }
+
+    /// In pairs: each of `system`'s figures over the mean of those of `other`, the first system,
+    /// before and after it. What changes on the host meanwhile is in all of them.
+    pub fn paired_ratios(
+        &self,
+        load: &str,
+        system: &str,
+        other: &str,
+        metric: Metric,
+    ) -> Option<Vec<f64>> {
+        if !self.pairs || self.systems.first()?.name != other || system == other {
+            return None;
+        }
+        let of_load = self.runs.iter().filter(|run| run.load == load);
+        let figures = of_load.filter_map(|run| Some((&*run.system, *run.figures.get(&metric)?)));
+        let figures: Vec<(&str, f64)> = figures.collect();
+        let ratio = |around: &[(&str, f64)]| match *around {
+            [(before, a), (name, value), (after, b)]
+                if (before, name, after) == (other, system, other) =>
+            {
+                Some(value / ((a + b) / 2.0))
+            }
+            _ => None,
+        };
+        Some(figures.windows(3).filter_map(ratio).collect())
     }
 
     /// The runs of `load` under `system` that went well.

@@ -7,6 +7,7 @@ use anyhow::{Context, Result, bail, ensure};
 use powerpack_workload::Workload;
 use serde::Deserialize;
 
+use super::limit::Limit;
 use super::metric::Metric;
 use super::programs::Program;
 use super::results::LoadInfo;
@@ -83,6 +84,9 @@ struct Entry {
     /// namely these.
     #[serde(default)]
     figures: Vec<Metric>,
+    /// What they must be.
+    #[serde(default)]
+    limits: Vec<Limit>,
     /// Once with every ceiling on the number of cores.
     #[serde(default)]
     each_ceiling: bool,
@@ -147,7 +151,7 @@ impl Load {
 }
 
 fn info(name: String, about: String, seconds: Option<f64>) -> LoadInfo {
-    LoadInfo { name, about, group: None, figures: vec![], seconds, max_cores: None }
+    LoadInfo { name, about, group: None, figures: vec![], limits: vec![], seconds, max_cores: None }
 }
 
 impl Entry {
@@ -168,6 +172,8 @@ impl Entry {
         let mut load = Load { overhead: self.overhead, ..load };
         load.info.group.clone_from(&self.group);
         load.info.figures.clone_from(&self.figures);
+        self.limits.iter().try_for_each(Limit::check)?;
+        load.info.limits.clone_from(&self.limits);
         ensure!(
             self.group.is_some() != self.figures.is_empty(),
             "group and figures go together: what the table of the group shows"
@@ -251,6 +257,10 @@ mod tests {
             ("program = \"light\"\nworkload = \"light\"\n", "[[run]] number 1: it is either"),
             ("program = \"frob -x\"\n", "[[run]] number 1: of the program 'frob' no figures"),
             ("workload = \"light\"\nseconds = 3\ngroup = \"x\"\n", "[[run]] number 1: group and"),
+            (
+                "workload = \"light\"\nseconds = 3\nlimits = [{ figure = \"power_w\", of = [] }]\n",
+                "[[run]] number 1: a limit is `of` one or more systems",
+            ),
             (
                 "workload = \"light\"\nseconds = 3\n[[run]]\nworkload = \"light\"\nseconds = 4\n",
                 "'light' is in it twice",

@@ -1,0 +1,243 @@
+//! What figures must be, and whether they are.
+
+use anyhow::{Result, ensure};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use statrs::statistics::Statistics;
+
+use super::cells::{Cell, Table};
+use super::metric::Metric;
+use super::results::Results;
+use super::summary::Summary;
+
+/// What a figure of a load must be.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Limit {
+    pub figure: Metric,
+    /// The systems of which it must be so.
+    pub of: Vec<String>,
+    /// One of these, in the figure's unit,
+    pub at_most: Option<f64>,
+    pub at_least: Option<f64>,
+    /// or in what this system has.
+    pub times: Option<String>,
+}
+
+/// What is to be said of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Verdict {
+    Met,
+    /// It is closer than the noise.
+    Undecided,
+    Missed,
+}
+
+impl Limit {
+    /// Fails with a sentence if it cannot be judged.
+    pub fn check(&self) -> Result<()> {
+        ensure!(!self.of.is_empty(), "a limit is `of` one or more systems");
+        ensure!(
+            self.at_most.is_some() != self.at_least.is_some(),
+            "a limit is either at_most or at_least"
+        );
+        Ok(())
+    }
+
+    /// "packing at most 0.1", "packing, spread at most 1.1 x eevdf".
+    pub fn text(&self) -> String {
+        let times = self.times.as_ref().map_or(String::new(), |other| format!(" x {other}"));
+        let which = if self.at_most.is_some() { "at most" } else { "at least" };
+        format!("{} {which} {}{times}", self.of.join(", "), self.bound())
+    }
+
+    /// The worst of its systems, and what each has; `None` if one was not measured.
+    pub fn judge(&self, results: &Results, load: &str) -> Option<(Verdict, String)> {
+        let judged: Option<Vec<(Verdict, String)>> =
+            self.of.iter().map(|system| self.judge_one(results, load, system)).collect();
+        let judged = judged?;
+        let words: Vec<&str> = judged.iter().map(|(_, word)| word.as_str()).collect();
+        Some((judged.iter().map(|(verdict, _)| *verdict).max()?, words.join(", ")))
+    }
+
+    fn bound(&self) -> f64 {
+        self.at_most.or(self.at_least).unwrap_or_default()
+    }
+
+    fn judge_one(&self, results: &Results, load: &str, system: &str) -> Option<(Verdict, String)> {
+        let values = results.values(load, system, self.figure);
+        let median = Summary::of(values.clone())?.median;
+        let Some(other) = &self.times else {
+            // A promise to users has no noise.
+            let word = format!("{system} {}", self.figure.format(median));
+            return Some((self.verdict(self.bound() - median, 0.0), word));
+        };
+        let others = results.values(load, other, self.figure);
+        let base = Summary::of(others.clone())?.median;
+        let (ratio, margin, noise) = match results.paired_ratios(load, system, other, self.figure) {
+            Some(ratios) => {
+                let ratio = Summary::of(ratios.clone())?.median;
+                (ratio, self.bound() - ratio, median_error(&ratios))
+            }
+            None => {
+                let noise = median_error(&values).hypot(self.bound() * median_error(&others));
+                (median / base, self.bound() * base - median, noise)
+            }
+        };
+        // Of nothing there are no multiples.
+        let word = if base == 0.0 { self.figure.format(median) } else { format!("{ratio:.2} x") };
+        Some((self.verdict(margin, noise), format!("{system} {word}")))
+    }
+
+    /// `margin` is how much the bound is above what was measured.
+    fn verdict(&self, margin: f64, noise: f64) -> Verdict {
+        let margin = if self.at_most.is_some() { margin } else { -margin };
+        match margin {
+            _ if margin.abs() < noise => Verdict::Undecided,
+            _ if margin >= 0.0 => Verdict::Met,
+            _ => Verdict::Missed,
+        }
+    }
+}
+
+impl Verdict {
+    /// As a page has it.
+    fn name(self) -> &'static str {
+        match self {
+            Verdict::Met => "met",
+            Verdict::Undecided => "undecided",
+            Verdict::Missed => "**missed**",
+        }
+    }
+
+    /// As a [`Cell`] has it.
+    fn class(self) -> &'static str {
+        match self {
+            Verdict::Met => "better",
+            Verdict::Undecided => "unknown",
+            Verdict::Missed => "worse",
+        }
+    }
+}
+
+/// A row for each limit; `None` if there are none.
+pub fn table(results: &Results) -> Option<Table> {
+    let mut rows = vec![];
+    for load in &results.loads {
+        for limit in &load.limits {
+            let judged = limit.judge(results, &load.name);
+            let (text, verdict) = match judged {
+                None => ("not measured".to_owned(), ""),
+                Some((verdict, words)) => (format!("{}: {words}", verdict.name()), verdict.class()),
+            };
+            let verdict = Cell { text, verdict, ..Cell::default() };
+            let names = [&*load.name, limit.figure.title(), &limit.text()].map(Cell::of);
+            rows.push(names.into_iter().chain([verdict]).collect());
+        }
+    }
+    let heading = ["", "", "must be", ""].map(str::to_owned).to_vec();
+    let (title, about) = ("What must hold".to_owned(), String::new());
+    let table = Table { title, about, names: heading.len(), heading, rows, notes: vec![] };
+    (!table.rows.is_empty()).then_some(table)
+}
+
+/// The standard error of the median.
+pub fn median_error(values: &[f64]) -> f64 {
+    if values.len() < 2 { 0.0 } else { 1.25 * values.std_dev() / (values.len() as f64).sqrt() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::bench::cells::tests::benchmark;
+    use crate::bench::results::Run;
+
+    /// A benchmark of one load whose systems, in the order of the runs, had these figures.
+    fn results(pairs: bool, runs: &[(&str, f64)]) -> Results {
+        let run = |&(system, value): &(&str, f64)| Run {
+            load: "light".into(),
+            system: system.into(),
+            figures: [(Metric::ElapsedS, value)].into(),
+            ..Run::default()
+        };
+        Results { pairs, runs: runs.iter().map(run).collect(), ..benchmark(1.0) }
+    }
+
+    fn of<'a>(system: &'a str, values: &[f64]) -> Vec<(&'a str, f64)> {
+        values.iter().map(|&value| (system, value)).collect()
+    }
+
+    fn limit(text: &str) -> Limit {
+        toml::from_str(&format!("figure = \"elapsed_s\"\n{text}")).unwrap()
+    }
+
+    fn said(limit: &Limit, results: &Results) -> String {
+        let judged = limit.judge(results, "light");
+        judged.map_or("not measured".into(), |(verdict, words)| {
+            format!("{}: {words}", verdict.name())
+        })
+    }
+
+    #[test]
+    fn the_median_counts_not_the_best() {
+        let limit = limit("of = ['packing']\nat_most = 0.1");
+        assert_eq!(limit.text(), "packing at most 0.1");
+        let runs = of("packing", &[0.0, 0.2, 0.3]);
+        assert_eq!(said(&limit, &results(false, &runs)), "**missed**: packing 0.20");
+        assert_eq!(said(&limit, &results(false, &runs[..1])), "met: packing 0.00");
+    }
+
+    #[test]
+    fn all_that_it_is_of_must_hold() {
+        let limit = limit("of = ['packing', 'spread']\nat_most = 1.1\ntimes = 'eevdf'");
+        assert_eq!(limit.text(), "packing, spread at most 1.1 x eevdf");
+        let mut runs = vec![("eevdf", 100.0), ("packing", 90.0)];
+        assert_eq!(said(&limit, &results(false, &runs)), "not measured");
+        runs.push(("spread", 111.0));
+        let missed = "**missed**: packing 0.90 x, spread 1.11 x";
+        assert_eq!(said(&limit, &results(false, &runs)), missed);
+        let without_eevdf = results(false, &runs[1..]);
+        assert_eq!(said(&limit, &without_eevdf), "not measured");
+    }
+
+    #[test]
+    fn in_pairs_a_run_is_compared_with_its_neighbours() {
+        let work = [("eevdf", 100.0), ("packing", 99.0), ("eevdf", 120.0), ("spread", 60.0)];
+        let results = results(true, &[&work[..], &[("eevdf", 120.0)]].concat());
+        let ratios = |system| results.paired_ratios("light", system, "eevdf", Metric::ElapsedS);
+        assert_eq!(ratios("packing"), Some(vec![0.9]));
+        assert_eq!(ratios("spread"), Some(vec![0.5]));
+        let limit = limit("of = ['packing']\nat_least = 0.9\ntimes = 'eevdf'");
+        assert_eq!(said(&limit, &results), "met: packing 0.90 x");
+    }
+
+    #[test]
+    fn noise_is_not_taken_for_a_verdict() {
+        let limit = limit("of = ['packing']\nat_least = 0.99\ntimes = 'eevdf'");
+        let in_pairs = |ratios: &[f64]| {
+            let pairs = ratios.iter().flat_map(|&ratio| [("packing", ratio), ("eevdf", 1.0)]);
+            results(true, &[("eevdf", 1.0)].into_iter().chain(pairs).collect::<Vec<_>>())
+        };
+        let verdict = |ratios: &[f64]| limit.judge(&in_pairs(ratios), "light").unwrap().0;
+        assert_eq!(verdict(&[0.90, 0.995, 1.10]), Verdict::Undecided);
+        assert_eq!(verdict(&[0.970, 0.971, 0.972]), Verdict::Missed);
+    }
+
+    #[test]
+    fn a_difference_within_the_noise_is_no_miss() {
+        let limit = limit("of = ['spread']\nat_most = 1\ntimes = 'eevdf'");
+        let with = |values: &[f64]| {
+            results(false, &[of("eevdf", &[14.4, 15.0, 15.8]), of("spread", values)].concat())
+        };
+        assert_eq!(said(&limit, &with(&[14.7, 15.1, 15.5])), "undecided: spread 1.01 x");
+        assert_eq!(said(&limit, &with(&[17.9, 18.0, 18.1])), "**missed**: spread 1.20 x");
+    }
+
+    #[test]
+    fn what_cannot_be_judged_is_refused() {
+        assert!(limit("of = []\nat_most = 1").check().is_err());
+        assert!(limit("of = ['packing']\nat_most = 1\nat_least = 1").check().is_err());
+        assert!(limit("of = ['packing']\ntimes = 'eevdf'").check().is_err());
+        assert!(limit("of = ['packing']\nat_least = 1").check().is_ok());
+    }
+}
