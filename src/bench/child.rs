@@ -11,7 +11,6 @@ use anyhow::{Context, Result, bail, ensure};
 use powerpack_load::clock;
 use powerpack_load::record::Report;
 
-use super::programs::Program;
 use super::system::{own_group, signal};
 
 /// What a workload prints, each on a line of its own, when its measurement begins and ends.
@@ -49,9 +48,10 @@ impl LoadProcess {
     }
 
     /// Another program; what it prints counts when it ends. Fails if it cannot be run.
-    pub fn program(program: &Program) -> Result<Self> {
-        let mut command = Command::new(program.name());
-        command.args(&program.command[1..]);
+    pub fn program(words: &[String]) -> Result<Self> {
+        let (program, arguments) = words.split_first().context("no command")?;
+        let mut command = Command::new(program);
+        command.args(arguments);
         Self::start(command, follow_program)
     }
 
@@ -76,6 +76,13 @@ impl LoadProcess {
             Err(RecvTimeoutError::Timeout) => Ok(None),
             Err(RecvTimeoutError::Disconnected) => bail!("it ended without a word"),
         }
+    }
+
+    /// Fails if it has ended.
+    pub fn check_runs(&mut self) -> Result<()> {
+        self.has_ended = self.child.try_wait()?.is_some();
+        ensure!(!self.has_ended, "it has ended");
+        Ok(())
     }
 
     /// Waits for its end; the CPU time of all its processes (s). Fails if it did.

@@ -130,12 +130,11 @@ impl Benchmark {
             warn!("only the kernel's own scheduler is measured: {err:#}");
         }
         let missing = &mut self.results.missing;
-        self.suite.loads.retain(|load| match &load.what {
-            What::Program(program) if !is_installed(program.name()) => {
-                missing.push(format!("{}: not installed", program.name()));
-                false
-            }
-            _ => true,
+        self.suite.loads.retain(|load| {
+            let absent = load.programs().find(|name| !is_installed(name));
+            missing
+                .extend(absent.map(|name| format!("{}: {name} is not installed", load.info.name)));
+            absent.is_none()
         });
         if self.suite.loads.iter().any(|load| load.overhead) && !have_both_ends(Path::new("/")) {
             let why = "overhead (OH): no governors performance and powersave to compare with here";

@@ -47,6 +47,7 @@ pub struct Meter<'a> {
 /// What was measured.
 #[derive(Debug, Default)]
 pub struct Measured {
+    pub elapsed_s: f64,
     pub figures: Figures,
     pub non_idle_pct: Vec<f64>,
     pub idle_states_pct: Vec<(String, f64)>,
@@ -149,6 +150,7 @@ impl<'a> Meter<'a> {
         let idle_states_pct = self.sources.idle_states_pct(seconds);
         note(Metric::DeepestIdlePct, idle_states_pct.last().map(|(_, pct)| *pct));
         Measured {
+            elapsed_s: seconds,
             figures,
             non_idle_pct,
             idle_states_pct,

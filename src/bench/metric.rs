@@ -13,6 +13,8 @@ pub enum Metric {
     RecordsPerS,
     /// How long a program took, for a fixed amount of work.
     ElapsedS,
+    /// A byte to another process and back.
+    RoundTripNs,
     /// End of the work minus planned begin: median.
     ResponseP50Us,
     ResponseP99Us,
@@ -61,9 +63,10 @@ pub enum Better {
 
 impl Metric {
     /// In the order in which they are shown.
-    pub const ALL: [Metric; 24] = [
+    pub const ALL: [Metric; 25] = [
         Metric::RecordsPerS,
         Metric::ElapsedS,
+        Metric::RoundTripNs,
         Metric::ResponseP50Us,
         Metric::ResponseP99Us,
         Metric::ResponseMaxUs,
@@ -93,6 +96,7 @@ impl Metric {
         match self {
             Metric::RecordsPerS => "records/s",
             Metric::ElapsedS => "time taken, s",
+            Metric::RoundTripNs => "round trip, ns",
             Metric::ResponseP50Us => "response, median, us",
             Metric::ResponseP99Us => "response, 99 %, us",
             Metric::ResponseMaxUs => "response, longest, us",

@@ -15,38 +15,36 @@ pub type Figures = BTreeMap<Metric, f64>;
 /// Reads the figures in what a program prints.
 type ReadFigures = fn(&str) -> Option<Figures>;
 
-/// A command whose figures are known.
+/// A command; one whose figures are not known is timed.
 #[derive(Clone, Debug)]
 pub struct Program {
     pub command: Vec<String>,
-    read: ReadFigures,
+    read: Option<ReadFigures>,
 }
 
 /// By name, how what they print is read, and about how long they take if their
 /// arguments do not say (s).
 type Known = (&'static str, ReadFigures);
-const KNOWN: [Known; 5] = [
+const KNOWN: [Known; 6] = [
     ("hackbench", hackbench),
     ("cyclictest", cyclictest),
     ("stress-ng", stress_ng),
     ("schbench", schbench),
     ("rt-app", rt_app),
+    ("powerpack-load", powerpack_load),
 ];
 const GUESS_S: f64 = 10.0;
 
 impl Program {
-    /// Fails if it is not one of those that are known.
+    /// Fails if that is no command.
     pub fn parse(command: &str) -> Result<Self> {
         let words = shell_words::split(command).context("program")?;
         let first = words.first().context("program is empty")?;
         let name = Path::new(first)
             .file_name()
             .map_or(first.as_str(), |name| name.to_str().unwrap_or(first));
-        let Some((_, read)) = KNOWN.iter().find(|(known, _)| *known == name) else {
-            let known = KNOWN.map(|(known, _)| known).join(", ");
-            bail!("of the program '{name}' no figures are known, only of {known}");
-        };
-        Ok(Program { command: words, read: *read })
+        let read = KNOWN.iter().find(|(known, _)| *known == name).map(|(_, read)| *read);
+        Ok(Program { command: words, read })
     }
 
     /// As it is called.
@@ -80,11 +78,14 @@ impl Program {
         Ok(texts.concat())
     }
 
-    /// Its figures. Fails when it printed none.
-    pub fn figures(&self, output: &str) -> Result<Figures> {
+    /// Its figures, of a run that took `elapsed_s`. Fails when it printed none.
+    pub fn figures(&self, output: &str, elapsed_s: f64) -> Result<Figures> {
+        let Some(read) = self.read else {
+            return Ok(Figures::from([(Metric::ElapsedS, elapsed_s)]));
+        };
         let is_rt_app = Path::new(self.name()).ends_with("rt-app");
         let logs = if is_rt_app { Some(self.rt_app_logs()?) } else { None };
-        let figures = (self.read)(logs.as_deref().unwrap_or(output));
+        let figures = read(logs.as_deref().unwrap_or(output));
         let last = output.lines().rfind(|line| !line.trim().is_empty()).unwrap_or("nothing");
         ensure!(figures.is_some(), "no figures in what {} printed: {last}", self.name());
         Ok(figures.unwrap_or_default())
@@ -173,12 +174,18 @@ fn rt_app(output: &str) -> Option<Figures> {
     Some(Figures::from([(Metric::OverrunsPct, overruns_pct), (Metric::WakeMaxUs, longest)]))
 }
 
+/// Its `pipe`: "{"rounds":2000,"ns_per_round":14750.5}".
+fn powerpack_load(output: &str) -> Option<Figures> {
+    let report: serde_json::Value = serde_json::from_str(output).ok()?;
+    Some(Figures::from([(Metric::RoundTripNs, report["ns_per_round"].as_f64()?)]))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     fn read(command: &str, output: &str) -> Figures {
-        Program::parse(command).unwrap().figures(output).unwrap()
+        Program::parse(command).unwrap().figures(output, 9.0).unwrap()
     }
 
     /// As printed by the versions of Debian 12 and 13.
@@ -186,6 +193,9 @@ mod tests {
     fn what_programs_print_is_read() {
         let hackbench = read("hackbench -g 2", "Running in process mode\nTime: 0.235\n");
         assert_eq!(hackbench[&Metric::ElapsedS], 0.235);
+        let pipe = read("powerpack-load pipe", "{\"rounds\":2,\"ns_per_round\":14750.5}\n");
+        assert_eq!(pipe[&Metric::RoundTripNs], 14750.5);
+        assert_eq!(read("gzip -1", "")[&Metric::ElapsedS], 9.0);
         let text = "# /dev/cpu_dma_latency set to 0us\n\
             T: 0 ( 4523) P: 0 I:1000 C:   2000 Min:      6 Act:   61 Avg:   60 Max:     178\n\
             T: 1 ( 4524) P: 0 I:1500 C:   1333 Min:      5 Act:   58 Avg:   61 Max:     901\n";
@@ -209,14 +219,14 @@ mod tests {
         let file = dir.join("a.json");
         let program = Program::parse(&format!("rt-app {}", file.display())).unwrap();
         fs::write(&file, "{\"global\": {}}").unwrap();
-        assert!(program.figures("").unwrap_err().to_string().contains("has no \"logdir\""));
+        assert!(program.figures("", 9.0).unwrap_err().to_string().contains("has no \"logdir\""));
         fs::write(&file, format!("{{\"global\": {{\"logdir\": {:?}}}}}", dir)).unwrap();
         let log = "# Policy : SCHED_OTHER priority : 0\n\
             #idx perf run period start end rel_st slack c_duration c_period wu_lat\n\
             0 1 9000 10000 1 2 3 950 9000 10000 61\n0 1 9000 10000 1 2 3 -20 9000 10000 80\n";
         fs::write(dir.join("rt-app-a-0.log"), log).unwrap();
         fs::write(dir.join("rt-app-b-0.log"), log).unwrap();
-        let figures = program.figures("").unwrap();
+        let figures = program.figures("", 9.0).unwrap();
         assert_eq!((figures[&Metric::OverrunsPct], figures[&Metric::WakeMaxUs]), (50.0, 80.0));
         fs::remove_dir_all(dir).unwrap();
     }
@@ -224,7 +234,7 @@ mod tests {
     #[test]
     fn a_program_that_prints_nothing_useful_is_reported() {
         let program = Program::parse("hackbench -g 2").unwrap();
-        let text = program.figures("hackbench: cannot fork\n").unwrap_err().to_string();
+        let text = program.figures("hackbench: cannot fork\n", 9.0).unwrap_err().to_string();
         assert_eq!(text, "no figures in what hackbench printed: hackbench: cannot fork");
         assert!(!is_installed("/nonexistent/hackbench") && is_installed("sh"));
         assert_eq!(Program::parse("cyclictest -D 7").unwrap().guess_s(), 7.0);

@@ -2,9 +2,10 @@
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
 use std::time::Duration;
 
-use anyhow::{Result, bail, ensure};
+use anyhow::{Context, Result, bail, ensure};
 use powerpack_load::record::{Report, TaskReport};
 
 use super::child::{LoadProcess, Message};
@@ -19,6 +20,8 @@ use super::switches::Switches;
 const PATIENCE_S: f64 = 60.0;
 /// Ctrl-C takes effect after this time at most.
 const WAIT_MAX: Duration = Duration::from_secs(1);
+/// What runs beside a load does so for this time before it.
+const BESIDE_LEAD: Duration = Duration::from_secs(1);
 /// The time limit of a program.
 const PROGRAM_MAX_S: f64 = 600.0;
 
@@ -56,12 +59,13 @@ struct Outcome {
 impl Runner<'_> {
     /// Runs it, and measures. Fails with a sentence, or [`Interrupted`].
     pub fn run(&self, load: &Load) -> Result<Run> {
+        let mut beside = self.start_beside(&load.beside)?;
         let process = match &load.what {
             What::Workload { name, settle_s } => {
                 let seconds = load.info.seconds.unwrap_or_default();
                 LoadProcess::workload(name, seconds, *settle_s, self.additions_per_s)?
             }
-            What::Program(program) => LoadProcess::program(program)?,
+            What::Program(program) => LoadProcess::program(&program.command)?,
         };
         let outcome = self.follow(&process, load)?;
         let cpu_s = match process.finish() {
@@ -70,14 +74,30 @@ impl Runner<'_> {
             }
             cpu_s => cpu_s?,
         };
+        for (process, words) in beside.iter_mut().zip(&load.beside) {
+            process.check_runs().with_context(|| format!("beside it {}", words.join(" ")))?;
+        }
+        let elapsed_s = outcome.measured.elapsed_s;
         let mut run = outcome.measured.into_run(cpu_s, load);
         match (&load.what, outcome.report) {
-            (What::Program(program), _) => run.figures.extend(program.figures(&outcome.output)?),
+            (What::Program(program), _) => {
+                run.figures.extend(program.figures(&outcome.output, elapsed_s)?)
+            }
             (_, Some(report)) => add_report(&mut run, &report),
             _ => bail!("it ended without a report: {}", last_line(&outcome.output)),
         }
         add_efficiency(&mut run.figures);
         Ok(run)
+    }
+
+    /// What runs beside the load; dropping it ends that.
+    fn start_beside(&self, commands: &[Vec<String>]) -> Result<Vec<LoadProcess>> {
+        let processes: Result<Vec<_>> =
+            commands.iter().map(|words| LoadProcess::program(words)).collect();
+        if !commands.is_empty() {
+            thread::sleep(BESIDE_LEAD);
+        }
+        processes
     }
 
     fn follow(&self, process: &LoadProcess, load: &Load) -> Result<Outcome> {

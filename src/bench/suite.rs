@@ -43,6 +43,8 @@ pub struct Suite {
 pub struct Load {
     pub info: LoadInfo,
     pub what: What,
+    /// Commands that run as long as it does.
+    pub beside: Vec<Vec<String>>,
     /// The governors' overhead is to be shown.
     pub overhead: bool,
 }
@@ -72,8 +74,13 @@ struct SuiteFile {
 struct Entry {
     /// A workload of the simulator's, RUN/PERIOD in ms, or a file beside the suite's.
     workload: Option<String>,
-    /// A command whose figures are known.
+    /// A command: one whose figures are known, else it is timed.
     program: Option<String>,
+    /// What it is called, if not as the workload or the command.
+    name: Option<String>,
+    /// Commands that run as long as it does, and end with it.
+    #[serde(default)]
+    beside: Vec<String>,
     /// Duration of the measurement (s).
     seconds: Option<f64>,
     /// Duration before it (s).
@@ -122,7 +129,7 @@ impl Suite {
             let (seconds, settle_s) = ALONE_S;
             let what = What::Workload { name: name.to_owned(), settle_s };
             let info = info(workload.name, workload.about.clone(), Some(seconds));
-            let loads = vec![Load { info, what, overhead: false }];
+            let loads = vec![Load::of(info, what)];
             return Ok(Suite { name: name.to_owned(), about: workload.about, loads });
         }
         let file: SuiteFile = config::parse_toml(text)?;
@@ -141,6 +148,19 @@ impl Suite {
 }
 
 impl Load {
+    fn of(info: LoadInfo, what: What) -> Self {
+        Load { info, what, beside: vec![], overhead: false }
+    }
+
+    /// The programs that it needs.
+    pub fn programs(&self) -> impl Iterator<Item = &str> {
+        let own = match &self.what {
+            What::Program(program) => Some(program.name()),
+            What::Workload { .. } => None,
+        };
+        own.into_iter().chain(self.beside.iter().filter_map(|words| Some(words.first()?.as_str())))
+    }
+
     /// How long it takes, as far as is known (s).
     pub fn seconds(&self) -> f64 {
         match &self.what {
@@ -164,12 +184,15 @@ impl Entry {
                     "seconds and settle are a workload's: a program runs until it ends"
                 );
                 let program = Program::parse(command)?;
-                let info = info(command.clone(), "the program itself".into(), None);
-                Load { info, what: What::Program(program), overhead: false }
+                let info = info(command.clone(), format!("`{command}`"), None);
+                Load::of(info, What::Program(program))
             }
             _ => bail!("it is either a workload or a program"),
         };
-        let mut load = Load { overhead: self.overhead, ..load };
+        let beside = self.beside.iter().map(|text| shell_words::split(text));
+        let beside = beside.collect::<Result<_, _>>().context("beside")?;
+        let mut load = Load { overhead: self.overhead, beside, ..load };
+        load.info.name = self.name.clone().unwrap_or(load.info.name);
         load.info.group.clone_from(&self.group);
         load.info.figures.clone_from(&self.figures);
         self.limits.iter().try_for_each(Limit::check)?;
@@ -204,7 +227,7 @@ impl Entry {
             workload.about
         };
         let what = What::Workload { name: name.to_owned(), settle_s: self.settle };
-        Ok(Load { info: info(workload.name, about, Some(seconds)), what, overhead: false })
+        Ok(Load::of(info(workload.name, about, Some(seconds)), what))
     }
 }
 
@@ -255,7 +278,7 @@ mod tests {
                 "[[run]] number 1: seconds is 0.1 to 3600, not 0",
             ),
             ("program = \"light\"\nworkload = \"light\"\n", "[[run]] number 1: it is either"),
-            ("program = \"frob -x\"\n", "[[run]] number 1: of the program 'frob' no figures"),
+            ("program = \"x '\"\n", "[[run]] number 1: program: "),
             ("workload = \"light\"\nseconds = 3\ngroup = \"x\"\n", "[[run]] number 1: group and"),
             (
                 "workload = \"light\"\nseconds = 3\nlimits = [{ figure = \"power_w\", of = [] }]\n",
@@ -271,6 +294,14 @@ mod tests {
         }
         let text = format!("{:#}", Suite::find("nonsense", 1).unwrap_err());
         assert!(text.contains("choose one of quick, seeds"), "{text}");
+    }
+
+    #[test]
+    fn what_runs_beside_a_load_is_needed_too() {
+        let text = "about = 'a'\n[[run]]\nprogram = 'gzip x'\nname = 'n'\nbeside = ['chrt 1 x']\n";
+        let load = &parse(text).unwrap().loads[0];
+        assert_eq!((load.info.name.as_str(), load.info.about.as_str()), ("n", "`gzip x`"));
+        assert_eq!(load.programs().collect::<Vec<_>>(), ["gzip", "chrt"]);
     }
 
     #[test]
