@@ -6,7 +6,7 @@ use serde::Serialize;
 use super::beside;
 use super::limit;
 use super::metric::Metric;
-use super::results::{LoadInfo, Results, Run, TaskFigures};
+use super::results::{LoadInfo, Results, Run, TaskFigures, of_metric};
 use super::summary::{Difference, Summary};
 
 /// What stands where nothing was measured.
@@ -51,21 +51,23 @@ impl Cell {
     }
 }
 
-/// What `system` showed of something, beside what the first system did; `values` are a
-/// system's.
-fn cell(
-    results: &Results,
-    system: &str,
-    metric: Metric,
-    values: impl Fn(&str) -> Vec<f64>,
-) -> Cell {
-    let Some(summary) = Summary::of(values(system)) else {
+/// A figure of a run, if it has that.
+trait Figure: Fn(&Run) -> Option<f64> {}
+impl<F: Fn(&Run) -> Option<f64>> Figure for F {}
+
+/// What `system` showed of a figure of `load`, beside what the first system did.
+fn cell(results: &Results, load: &str, system: &str, metric: Metric, figure: impl Figure) -> Cell {
+    let values = |system| Summary::of(results.of(load, system).filter_map(&figure).collect());
+    let Some(summary) = values(system) else {
         return Cell::of(NOTHING);
     };
     let (text, range) = summary.parts(metric);
     let cell = Cell { text, range, ..Cell::default() };
     let first = &results.systems[0].name;
-    let base = Summary::of(values(first)).filter(|_| first != system);
+    if let Some(ratios) = results.paired_ratios(load, system, first, &figure) {
+        return Cell { verdict: "unknown", change: in_pairs(ratios), ..cell };
+    }
+    let base = values(first).filter(|_| first != system);
     let Some(base) = base else { return cell };
     let change = change(base.median, summary.median);
     match summary.differs(&base, metric) {
@@ -80,6 +82,12 @@ fn cell(
             Cell { verdict, change, ..cell }
         }
     }
+}
+
+/// The median of ratios and its error: "x 1.035 ± 0.022".
+fn in_pairs(ratios: Vec<f64>) -> String {
+    let error = limit::median_error(&ratios);
+    Summary::of(ratios).map_or(String::new(), |ratio| format!("x {:.3} ± {error:.3}", ratio.median))
 }
 
 /// "+12 %", "x 7.0", or nothing where that makes no sense.
@@ -129,8 +137,8 @@ fn systems<'a>(results: &'a Results, loads: &[&LoadInfo]) -> Vec<&'a str> {
 fn of_load(results: &Results, load: &LoadInfo) -> Table {
     let systems = systems(results, &[load]);
     let row = |metric: Metric| {
-        let values = |system: &str| results.values(&load.name, system, metric);
-        row(results, &systems, vec![Cell::of(metric.title())], metric, values)
+        let names = vec![Cell::of(metric.title())];
+        row(results, &load.name, &systems, names, metric, of_metric(metric))
     };
     let rows = Metric::ALL.into_iter().filter_map(row);
     let heading = [""].iter().chain(&systems).map(|&name| name.to_owned()).collect();
@@ -162,13 +170,14 @@ fn cpus_row(results: &Results, load: &LoadInfo, systems: &[&str]) -> Option<Vec<
 /// The names, then a cell for each system; `None` if none of them has a figure.
 fn row(
     results: &Results,
+    load: &str,
     systems: &[&str],
     names: Vec<Cell>,
     metric: Metric,
-    values: impl Fn(&str) -> Vec<f64>,
+    figure: impl Figure,
 ) -> Option<Vec<Cell>> {
-    let cells: Vec<Cell> =
-        systems.iter().map(|system| cell(results, system, metric, &values)).collect();
+    let cell = |system: &&str| cell(results, load, system, metric, &figure);
+    let cells: Vec<Cell> = systems.iter().map(cell).collect();
     let any = cells.iter().any(|cell| cell.text != NOTHING);
     any.then(|| names.into_iter().chain(cells).collect())
 }
@@ -195,11 +204,8 @@ fn task_rows(results: &Results, load: &LoadInfo, systems: &[&str]) -> Vec<Vec<Ce
     }
     let of_task = |name: &str, metric: Metric, figure: OfTask| {
         let title = vec![Cell::of(format!("{name}: {}", metric.title()))];
-        let values = |system: &str| {
-            let tasks = results.of(&load.name, system).flat_map(|run| &run.tasks);
-            tasks.filter(|task| task.task == name).map(figure).collect()
-        };
-        row(results, systems, title, metric, values)
+        let of_run = |run: &Run| run.tasks.iter().find(|task| task.task == name).map(figure);
+        row(results, &load.name, systems, title, metric, of_run)
     };
     let rows = names.iter().flat_map(|name| figures.map(|(metric, of)| of_task(name, metric, of)));
     rows.flatten().collect()
@@ -220,8 +226,7 @@ fn of_group(results: &Results, group: &str) -> Table {
             if published.is_some() {
                 names.push(Cell::of(beside::cell(load, metric).unwrap_or_default()));
             }
-            let values = |system: &str| results.values(&load.name, system, metric);
-            rows.extend(row(results, &systems, names, metric, values));
+            rows.extend(row(results, &load.name, &systems, names, metric, of_metric(metric)));
         }
     }
     let names: Vec<&str> = ["", ""].into_iter().chain(published).collect();
@@ -379,6 +384,12 @@ pub mod tests {
         let cells: Vec<String> = table.rows[0].iter().map(Cell::line).collect();
         let limit = "packing at least 0.99 x eevdf";
         assert_eq!(cells, ["light", "records/s", limit, "**missed**: packing 0.90 x"]);
+    }
+
+    #[test]
+    fn pairs_are_shown_as_ratios() {
+        let results = Results { pairs: true, ..benchmark(90.0) };
+        assert_eq!(tables(&results)[0].rows[0][2].line(), "90.0 (90.0-90.1) x 0.900 ± 0.000");
     }
 
     #[test]

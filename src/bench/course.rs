@@ -101,7 +101,7 @@ impl Benchmark {
             suite: suite.name.clone(),
             about: suite.about.clone(),
             runs_wanted: args.runs as usize,
-            pairs: false,
+            pairs: suite.pairs,
             complete: false,
             additions_per_s: clock::additions_per_s(),
             systems: systems.iter().map(System::info).collect(),
@@ -150,7 +150,7 @@ impl Benchmark {
         self.warm_up()?;
         self.measure_ends()?;
         for round in 0..self.results.runs_wanted {
-            for nth in 0..self.systems.len() {
+            for nth in self.turns(round) {
                 self.measure_system(nth, round)?;
                 self.save()?;
             }
@@ -159,19 +159,26 @@ impl Benchmark {
         Ok(())
     }
 
+    /// Which system runs when in a round. In pairs the first is there before and after each other.
+    fn turns(&self, round: usize) -> Vec<usize> {
+        let others = 1..self.systems.len();
+        if !self.results.pairs || others.is_empty() {
+            return (0..self.systems.len()).collect();
+        }
+        let last = (round + 1 == self.results.runs_wanted).then_some(0);
+        others.flat_map(|nth| [0, nth]).chain(last).collect()
+    }
+
     /// A bar on a terminal, else a line for each system and round.
     fn show_progress(&mut self) {
-        let per_round: f64 = self
-            .systems
-            .iter()
-            .zip(&self.results.systems)
-            .filter(|(_, info)| info.failed.is_none())
-            .map(|(system, _)| {
-                let loads = self.suite.loads.iter().filter(|load| applies(load, system));
-                SETTLE_S + loads.map(Load::seconds).sum::<f64>()
-            })
-            .sum();
-        let seconds = per_round * self.results.runs_wanted as f64;
+        let turns = (0..self.results.runs_wanted).flat_map(|round| self.turns(round));
+        let can_run = |&nth: &usize| self.results.systems[nth].failed.is_none();
+        let seconds_of = |nth: usize| {
+            let loads = self.suite.loads.iter();
+            let loads = loads.filter(|load| applies(load, &self.systems[nth]));
+            SETTLE_S + loads.map(Load::seconds).sum::<f64>()
+        };
+        let seconds: f64 = turns.filter(can_run).map(seconds_of).sum();
         info!(
             "{} loads, {} systems, rounds: {}; about {seconds:.0} s",
             self.suite.loads.len(),

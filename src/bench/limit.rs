@@ -7,7 +7,7 @@ use statrs::statistics::Statistics;
 
 use super::cells::{Cell, Table};
 use super::metric::Metric;
-use super::results::Results;
+use super::results::{Results, of_metric};
 use super::summary::Summary;
 
 /// What a figure of a load must be.
@@ -74,16 +74,17 @@ impl Limit {
         };
         let others = results.values(load, other, self.figure);
         let base = Summary::of(others.clone())?.median;
-        let (ratio, margin, noise) = match results.paired_ratios(load, system, other, self.figure) {
-            Some(ratios) => {
-                let ratio = Summary::of(ratios.clone())?.median;
-                (ratio, self.bound() - ratio, median_error(&ratios))
-            }
-            None => {
-                let noise = median_error(&values).hypot(self.bound() * median_error(&others));
-                (median / base, self.bound() * base - median, noise)
-            }
-        };
+        let (ratio, margin, noise) =
+            match results.paired_ratios(load, system, other, of_metric(self.figure)) {
+                Some(ratios) => {
+                    let ratio = Summary::of(ratios.clone())?.median;
+                    (ratio, self.bound() - ratio, median_error(&ratios))
+                }
+                None => {
+                    let noise = median_error(&values).hypot(self.bound() * median_error(&others));
+                    (median / base, self.bound() * base - median, noise)
+                }
+            };
         // Of nothing there are no multiples.
         let word = if base == 0.0 { self.figure.format(median) } else { format!("{ratio:.2} x") };
         Some((self.verdict(margin, noise), format!("{system} {word}")))
@@ -204,7 +205,8 @@ mod tests {
     fn in_pairs_a_run_is_compared_with_its_neighbours() {
         let work = [("eevdf", 100.0), ("packing", 99.0), ("eevdf", 120.0), ("spread", 60.0)];
         let results = results(true, &[&work[..], &[("eevdf", 120.0)]].concat());
-        let ratios = |system| results.paired_ratios("light", system, "eevdf", Metric::ElapsedS);
+        let ratios =
+            |system| results.paired_ratios("light", system, "eevdf", of_metric(Metric::ElapsedS));
         assert_eq!(ratios("packing"), Some(vec![0.9]));
         assert_eq!(ratios("spread"), Some(vec![0.5]));
         let limit = limit("of = ['packing']\nat_least = 0.9\ntimes = 'eevdf'");

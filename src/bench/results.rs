@@ -162,7 +162,7 @@ impl Results {
 
     /// What `system` showed of `load`, in the order of the rounds.
     pub fn values(&self, load: &str, system: &str, metric: Metric) -> Vec<f64> {
-        self.of(load, system).filter_map(|run| run.figures.get(&metric).copied()).collect()
+        self.of(load, system).filter_map(of_metric(metric)).collect()
     }
 
     /// In pairs: each of `system`'s figures over the mean of those of `other`, the first system,
@@ -172,17 +172,17 @@ impl Results {
         load: &str,
         system: &str,
         other: &str,
-        metric: Metric,
+        figure: impl Fn(&Run) -> Option<f64>,
     ) -> Option<Vec<f64>> {
         if !self.pairs || self.systems.first()?.name != other || system == other {
             return None;
         }
         let of_load = self.runs.iter().filter(|run| run.load == load);
-        let figures = of_load.filter_map(|run| Some((&*run.system, *run.figures.get(&metric)?)));
+        let figures = of_load.filter_map(|run| Some((&*run.system, figure(run)?)));
         let figures: Vec<(&str, f64)> = figures.collect();
         let ratio = |around: &[(&str, f64)]| match *around {
             [(before, a), (name, value), (after, b)]
-                if (before, name, after) == (other, system, other) =>
+                if (before, name, after) == (other, system, other) && a + b > 0.0 =>
             {
                 Some(value / ((a + b) / 2.0))
             }
@@ -197,6 +197,11 @@ impl Results {
             .iter()
             .filter(move |run| run.load == load && run.system == system && run.failed.is_none())
     }
+}
+
+/// That figure of a run.
+pub fn of_metric(metric: Metric) -> impl Fn(&Run) -> Option<f64> {
+    move |run| run.figures.get(&metric).copied()
 }
 
 #[cfg(test)]

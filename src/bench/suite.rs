@@ -35,6 +35,8 @@ const CEILINGS_MAX: usize = 8;
 pub struct Suite {
     pub name: String,
     pub about: String,
+    /// Each system runs between two runs of the first.
+    pub pairs: bool,
     pub loads: Vec<Load>,
 }
 
@@ -65,6 +67,8 @@ pub enum What {
 #[serde(deny_unknown_fields)]
 struct SuiteFile {
     about: String,
+    #[serde(default)]
+    pairs: bool,
     run: Vec<Entry>,
 }
 
@@ -130,7 +134,7 @@ impl Suite {
             let what = What::Workload { name: name.to_owned(), settle_s };
             let info = info(workload.name, workload.about.clone(), Some(seconds));
             let loads = vec![Load::of(info, what)];
-            return Ok(Suite { name: name.to_owned(), about: workload.about, loads });
+            return Ok(Suite { name: name.to_owned(), about: workload.about, pairs: false, loads });
         }
         let file: SuiteFile = config::parse_toml(text)?;
         ensure!(!file.run.is_empty(), "a suite has a [[run]]");
@@ -143,7 +147,7 @@ impl Suite {
             let twice = loads[..nth].iter().any(|other| other.info.name == load.info.name);
             ensure!(!twice, "'{}' is in it twice", load.info.name);
         }
-        Ok(Suite { name: name.to_owned(), about: file.about, loads })
+        Ok(Suite { name: name.to_owned(), about: file.about, pairs: file.pairs, loads })
     }
 }
 
