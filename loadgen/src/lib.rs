@@ -3,11 +3,8 @@
 //! emulation.
 
 pub mod clock;
-pub mod command;
-pub mod drain;
 pub mod engine;
 pub mod hogs;
-pub mod interrupts;
 pub mod periodic;
 pub mod pipe;
 pub mod record;

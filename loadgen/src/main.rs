@@ -14,7 +14,7 @@ use serde::Serialize;
 
 use powerpack_load::engine::{self, Course};
 use powerpack_load::periodic::TaskSpec;
-use powerpack_load::{command, drain, hogs, interrupts, pipe, workload};
+use powerpack_load::{hogs, pipe, workload};
 use table::Table;
 
 /// Loads for measuring schedulers. Prints a table on a terminal, else one JSON
@@ -75,32 +75,6 @@ enum Load {
         /// One that comes with it, as light, RUN/PERIOD in ms, or a TOML file
         workload: String,
     },
-    /// Any other program, until it ends
-    Command {
-        /// The program and its arguments
-        #[arg(last = true, required = true)]
-        command: Vec<String>,
-    },
-    /// No load at all: count timer and rescheduling interrupts
-    Interrupts {
-        #[arg(long, default_value_t = 10.0)]
-        seconds: f64,
-    },
-    /// Under a workload, run a command that switches the scheduler's mode,
-    /// and see when the surplus CPUs are left alone
-    Drain {
-        #[arg(long, default_value_t = 4.0)]
-        seconds: f64,
-        /// A CPU is drained once it has been left alone for this long
-        #[arg(long, default_value_t = 200)]
-        settle_ms: u64,
-        /// Which workload
-        #[arg(long, default_value = "light")]
-        workload: String,
-        /// The command, run in the middle
-        #[arg(last = true, required = true)]
-        command: Vec<String>,
-    },
 }
 
 fn main() -> ExitCode {
@@ -132,12 +106,6 @@ fn run(load: Load, json: bool) -> Result<String> {
             let workload = Workload::find(&workload)?;
             let course = Course { seconds, settle, phases: workload.phases, ..Course::default() };
             show(&engine::run(&workload::kinds(&workload)?, course.checked()?)?, json)
-        }
-        Load::Command { command } => show(&command::run(&command)?, json),
-        Load::Interrupts { seconds } => show(&interrupts::run(seconds)?, json),
-        Load::Drain { seconds, settle_ms, workload, command } => {
-            let workload = Workload::find(&workload)?;
-            show(&drain::run(&workload, seconds, settle_ms, &command)?, json)
         }
     }
 }

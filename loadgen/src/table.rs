@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use powerpack_load::samples::Summary;
 use powerpack_load::schedstat::NonIdle;
-use powerpack_load::{command, drain, hogs, interrupts, pipe, record};
+use powerpack_load::{hogs, pipe, record};
 
 /// A report that can be shown as text, several lines with or without an end.
 pub trait Table {
@@ -61,12 +61,6 @@ impl Table for record::Report {
     }
 }
 
-impl Table for command::Report {
-    fn table(&self) -> String {
-        format!("{:.3} s\n\n{}", self.elapsed_s, self.non_idle.table())
-    }
-}
-
 impl Table for hogs::Report {
     fn table(&self) -> String {
         let mut text = String::from("hog        work  CPU time (s)\n");
@@ -81,30 +75,5 @@ impl Table for hogs::Report {
 impl Table for pipe::Report {
     fn table(&self) -> String {
         format!("{:.0} ns per round trip ({} of them)", self.ns_per_round, self.rounds)
-    }
-}
-
-impl Table for interrupts::Report {
-    fn table(&self) -> String {
-        format!(
-            "{:.2} timer and {:.2} rescheduling interrupts a second, all CPUs",
-            self.timer_per_s, self.resched_per_s
-        )
-    }
-}
-
-impl Table for drain::Report {
-    fn table(&self) -> String {
-        let ms = |time: &Option<u64>| time.map_or("not drained".into(), |ms| format!("{ms} ms"));
-        let mut text = format!("the command took {:.2} ms", self.command_ms);
-        if !self.command_output.is_empty() {
-            let _ = write!(text, ": {}", self.command_output);
-        }
-        text.push('\n');
-        for (cpu, time) in self.cpu_drained_ms.iter().enumerate() {
-            line!(text, "CPU {cpu:<3} left alone after {}", ms(time));
-        }
-        line!(text, "all but the busiest: {}; {} overruns\n", ms(&self.drained_ms), self.overruns);
-        text + &self.non_idle.table()
     }
 }

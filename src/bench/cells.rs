@@ -84,10 +84,11 @@ fn cell(results: &Results, load: &str, system: &str, metric: Metric, figure: imp
     }
 }
 
-/// The median of ratios and its error: "x 1.035 ± 0.022".
+/// The median of ratios and its error, "x 1.035 ± 0.022"; of a single one nothing is known of that.
 fn in_pairs(ratios: Vec<f64>) -> String {
     let error = limit::median_error(&ratios);
-    Summary::of(ratios).map_or(String::new(), |ratio| format!("x {:.3} ± {error:.3}", ratio.median))
+    let error = if ratios.len() > 1 { &format!(" ± {error:.3}") } else { "" };
+    Summary::of(ratios).map_or(String::new(), |ratio| format!("x {:.3}{error}", ratio.median))
 }
 
 /// "+12 %", "x 7.0", or nothing where that makes no sense.
@@ -389,7 +390,7 @@ pub mod tests {
     #[test]
     fn pairs_are_shown_as_ratios() {
         let results = Results { pairs: true, ..benchmark(90.0) };
-        assert_eq!(tables(&results)[0].rows[0][2].line(), "90.0 (90.0-90.1) x 0.900 ± 0.000");
+        assert_eq!(tables(&results)[0].rows[0][2].line(), "90.0 (90.0-90.1) x 0.900");
     }
 
     #[test]

@@ -37,6 +37,9 @@ const SETTLE_S: f64 = 1.0;
 /// frequencies and temperatures to where they stay.
 const WARM_UP_S: f64 = 2.0;
 
+/// Ctrl-C takes effect after this time at most; each look at it wakes a CPU (ns).
+const WAIT_MAX_NS: u64 = 1_000_000_000;
+
 /// What came of it.
 pub struct Outcome {
     pub results: Results,
@@ -265,9 +268,9 @@ impl Benchmark {
         for load in loads.iter().filter(|load| applies(load, &system)) {
             self.bar.set_message(format!("{}: {}", system.name, load.info.name));
             let planned = self.bar.position() + (load.seconds() * 1e3) as u64;
-            let run = self.run_under(&mut running, load);
+            let run = self.run_under(&system, &mut running, load);
             self.bar.set_position(planned);
-            let lost = running.check();
+            let lost = running.check(&system);
             self.note(run, load, &system, round)?;
             if let Err(err) = lost {
                 self.give_up(nth, &err);
@@ -277,7 +280,11 @@ impl Benchmark {
         running.stop()
     }
 
-    fn run_under(&self, running: &mut Running, load: &Load) -> Result<Run> {
+    fn run_under(&self, system: &System, running: &mut Running, load: &Load) -> Result<Run> {
+        if let What::Probe(probe) = load.what {
+            let figures = probe.run(system, running, |seconds| self.wait(seconds))?;
+            return Ok(Run { load: load.info.name.clone(), figures, ..Run::default() });
+        }
         if load.info.max_cores.is_some() {
             running.set_max_cores(load.info.max_cores)?;
         }
@@ -331,7 +338,7 @@ impl Benchmark {
     fn wait(&self, seconds: f64) -> Result<()> {
         let end_ns = clock::now_ns() + (seconds * 1e9) as u64;
         while clock::now_ns() < end_ns {
-            clock::sleep_until(end_ns.min(clock::now_ns() + 100_000_000));
+            clock::sleep_until(end_ns.min(clock::now_ns() + WAIT_MAX_NS));
             if self.stop.load(Ordering::Relaxed) {
                 bail!(Interrupted);
             }
@@ -352,9 +359,12 @@ fn systems_of(names: &[String]) -> Result<Vec<System>> {
     Ok(systems)
 }
 
-/// Not every system can be asked to leave cores alone.
+/// Not every system can be asked to leave cores alone, or has what a probe looks at.
 fn applies(load: &Load, system: &System) -> bool {
-    load.info.max_cores.is_none() || system.takes_ceilings
+    match load.what {
+        What::Probe(probe) => probe.applies(system),
+        _ => load.info.max_cores.is_none() || system.takes_ceilings(),
+    }
 }
 
 /// The mean response of all its tasks (us).

@@ -19,6 +19,8 @@ pub enum Metric {
     ResponseP50Us,
     ResponseP99Us,
     ResponseMaxUs,
+    /// The longest response beyond the task's own run time.
+    DelayMaxUs,
     /// First instruction minus planned wake-up, or minus the call of another thread.
     WakeMeanUs,
     WakeP50Us,
@@ -48,6 +50,19 @@ pub enum Metric {
     DeepestIdlePct,
     /// Mean over CPUs and time.
     FrequencyMhz,
+    /// Timer and rescheduling interrupts of all CPUs while nobody does anything.
+    InterruptsPerS,
+    /// CPU time of the scheduler's process meanwhile, and its memory.
+    AgentPct,
+    AgentRssMb,
+    /// From the start of the scheduler's program until it is in charge.
+    LoadMs,
+    /// Instructions that the kernel's verifier looked at.
+    VerifiedInsns,
+    /// From the request of a mode until the scheduler has it,
+    SwitchUs,
+    /// and until the surplus CPUs are left alone.
+    DrainedMs,
     /// CPU time that measuring took, of the load's.
     MeasuringPct,
 }
@@ -63,13 +78,14 @@ pub enum Better {
 
 impl Metric {
     /// In the order in which they are shown.
-    pub const ALL: [Metric; 25] = [
+    pub const ALL: [Metric; 33] = [
         Metric::RecordsPerS,
         Metric::ElapsedS,
         Metric::RoundTripNs,
         Metric::ResponseP50Us,
         Metric::ResponseP99Us,
         Metric::ResponseMaxUs,
+        Metric::DelayMaxUs,
         Metric::WakeMeanUs,
         Metric::WakeP50Us,
         Metric::WakeP99Us,
@@ -88,6 +104,13 @@ impl Metric {
         Metric::RecordsPerCpuS,
         Metric::DeepestIdlePct,
         Metric::FrequencyMhz,
+        Metric::InterruptsPerS,
+        Metric::AgentPct,
+        Metric::AgentRssMb,
+        Metric::LoadMs,
+        Metric::VerifiedInsns,
+        Metric::SwitchUs,
+        Metric::DrainedMs,
         Metric::MeasuringPct,
     ];
 
@@ -100,6 +123,7 @@ impl Metric {
             Metric::ResponseP50Us => "response, median, us",
             Metric::ResponseP99Us => "response, 99 %, us",
             Metric::ResponseMaxUs => "response, longest, us",
+            Metric::DelayMaxUs => "longest delay, us",
             Metric::WakeMeanUs => "wake-up latency, mean, us",
             Metric::WakeP50Us => "wake-up latency, median, us",
             Metric::WakeP99Us => "wake-up latency, 99 %, us",
@@ -118,6 +142,13 @@ impl Metric {
             Metric::RecordsPerCpuS => "records per CPU second",
             Metric::DeepestIdlePct => "in the deepest idle state, %",
             Metric::FrequencyMhz => "frequency, MHz",
+            Metric::InterruptsPerS => "interrupts/s",
+            Metric::AgentPct => "agent, % of a CPU",
+            Metric::AgentRssMb => "agent, resident MB",
+            Metric::LoadMs => "load time, ms",
+            Metric::VerifiedInsns => "instructions verified",
+            Metric::SwitchUs => "mode applied, us",
+            Metric::DrainedMs => "surplus CPUs drained, ms",
             Metric::MeasuringPct => "measuring, % of the load",
         }
     }
@@ -155,6 +186,7 @@ impl Metric {
             Metric::ResponseP50Us
             | Metric::ResponseP99Us
             | Metric::ResponseMaxUs
+            | Metric::DelayMaxUs
             | Metric::WakeMeanUs
             | Metric::WakeP50Us
             | Metric::WakeP99Us
@@ -170,6 +202,7 @@ impl Metric {
         match self {
             Metric::CpusUsed => format!("{value:.0}"),
             Metric::MeasuringPct | Metric::SurplusNonIdlePct => format!("{value:.2}"),
+            Metric::AgentPct => format!("{value:.3}"),
             _ if value.abs() >= 100.0 => format!("{value:.0}"),
             _ if value.abs() >= 10.0 => format!("{value:.1}"),
             _ => format!("{value:.2}"),

@@ -66,6 +66,7 @@ impl Runner<'_> {
                 LoadProcess::workload(name, seconds, *settle_s, self.additions_per_s)?
             }
             What::Program(program) => LoadProcess::program(&program.command)?,
+            What::Probe(_) => bail!("it is of a scheduler, and no load"),
         };
         let outcome = self.follow(&process, load)?;
         let cpu_s = match process.finish() {
@@ -106,7 +107,7 @@ impl Runner<'_> {
         let mut silent_s = 0.0;
         let longest_s = match load.what {
             What::Workload { .. } => load.seconds() + PATIENCE_S,
-            What::Program(_) => PROGRAM_MAX_S,
+            What::Program(_) | What::Probe(_) => PROGRAM_MAX_S,
         };
         loop {
             if self.stop.load(Ordering::Relaxed) {
@@ -177,6 +178,7 @@ fn add_report(run: &mut Run, report: &Report) {
         figures.insert(Metric::ResponseP50Us, report.response.p50_us);
         figures.insert(Metric::ResponseP99Us, report.response.p99_us);
         figures.insert(Metric::ResponseMaxUs, report.response.max_us);
+        figures.insert(Metric::DelayMaxUs, report.max_delay_us);
     }
     if report.wake_latency.count > 0 {
         figures.insert(Metric::WakeMeanUs, report.wake_latency.mean_us);

@@ -9,6 +9,7 @@ use serde::Deserialize;
 
 use super::limit::Limit;
 use super::metric::Metric;
+use super::probe::Probe;
 use super::programs::Program;
 use super::results::LoadInfo;
 use crate::settings::config;
@@ -60,6 +61,7 @@ pub enum What {
         settle_s: f64,
     },
     Program(Program),
+    Probe(Probe),
 }
 
 /// A suite file.
@@ -72,7 +74,7 @@ struct SuiteFile {
     run: Vec<Entry>,
 }
 
-/// An entry in it: a `workload` or a `program`.
+/// An entry in it: a `workload`, a `program` or a `probe`.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Entry {
@@ -80,6 +82,8 @@ struct Entry {
     workload: Option<String>,
     /// A command: one whose figures are known, else it is timed.
     program: Option<String>,
+    /// What is measured of the scheduler itself.
+    probe: Option<Probe>,
     /// What it is called, if not as the workload or the command.
     name: Option<String>,
     /// Commands that run as long as it does, and end with it.
@@ -160,7 +164,7 @@ impl Load {
     pub fn programs(&self) -> impl Iterator<Item = &str> {
         let own = match &self.what {
             What::Program(program) => Some(program.name()),
-            What::Workload { .. } => None,
+            _ => None,
         };
         own.into_iter().chain(self.beside.iter().filter_map(|words| Some(words.first()?.as_str())))
     }
@@ -170,6 +174,7 @@ impl Load {
         match &self.what {
             What::Workload { settle_s, .. } => settle_s + self.info.seconds.unwrap_or(0.0),
             What::Program(program) => program.guess_s(),
+            What::Probe(probe) => probe.seconds(),
         }
     }
 }
@@ -180,19 +185,23 @@ fn info(name: String, about: String, seconds: Option<f64>) -> LoadInfo {
 
 impl Entry {
     fn loads(&self, dir: &Path, cores: usize) -> Result<Vec<Load>> {
-        let load = match (&self.workload, &self.program) {
-            (Some(name), None) => self.workload_load(name, dir)?,
-            (None, Some(command)) => {
-                ensure!(
-                    self.seconds.is_none() && self.settle == 0.0,
-                    "seconds and settle are a workload's: a program runs until it ends"
-                );
+        let load = match (&self.workload, &self.program, self.probe) {
+            (Some(name), None, None) => self.workload_load(name, dir)?,
+            (None, Some(command), None) => {
                 let program = Program::parse(command)?;
                 let info = info(command.clone(), format!("`{command}`"), None);
                 Load::of(info, What::Program(program))
             }
-            _ => bail!("it is either a workload or a program"),
+            (None, None, Some(probe)) => {
+                let (name, about) = probe.texts();
+                Load::of(info(name.into(), about.into(), None), What::Probe(probe))
+            }
+            _ => bail!("it is either a workload, a program or a probe"),
         };
+        ensure!(
+            self.workload.is_some() || self.seconds.is_none() && self.settle == 0.0,
+            "seconds and settle are a workload's: all else runs until it ends"
+        );
         let beside = self.beside.iter().map(|text| shell_words::split(text));
         let beside = beside.collect::<Result<_, _>>().context("beside")?;
         let mut load = Load { overhead: self.overhead, beside, ..load };

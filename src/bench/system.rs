@@ -14,7 +14,7 @@ use super::programs::is_installed;
 use super::results::SystemInfo;
 use crate::control::protocol::{self, Request};
 use crate::machine::kernel;
-use crate::settings::mode::Mode;
+use crate::settings::mode::{Choice, Mode};
 use crate::settings::named::NamedMode;
 use crate::settings::policy::{MaxCores, PolicyArgs};
 
@@ -25,7 +25,7 @@ const START_TIMEOUT: Duration = Duration::from_secs(60);
 /// The time that a scheduler has after it was asked to stop.
 const STOP_TIMEOUT: Duration = Duration::from_secs(10);
 /// How often is looked whether it is there.
-const POLL: Duration = Duration::from_millis(10);
+const POLL: Duration = Duration::from_millis(2);
 
 /// A scheduler with its settings.
 #[derive(Clone, Debug)]
@@ -33,8 +33,8 @@ pub struct System {
     pub name: String,
     /// Empty: the kernel's own.
     command: Vec<String>,
-    /// It takes a number of cores to use: ours, if its name does not say one.
-    pub takes_ceilings: bool,
+    /// Ours.
+    named: Option<NamedMode>,
 }
 
 impl System {
@@ -42,13 +42,13 @@ impl System {
     pub fn parse(text: &str) -> Result<Self> {
         let name = text.trim().to_owned();
         if name == EEVDF {
-            return Ok(System { name, command: vec![], takes_ceilings: false });
+            return Ok(System { name, command: vec![], named: None });
         }
         let Some(named) = NamedMode::parse(&name)? else { return Self::other(name) };
         let own = env::current_exe().context("cannot find this program")?;
         let mut command = vec![own.to_string_lossy().into_owned()];
         command.extend(named.options());
-        Ok(System { name, command, takes_ceilings: named.knobs.max_cores.is_none() })
+        Ok(System { name, command, named: Some(named) })
     }
 
     /// Another sched_ext scheduler, by its command.
@@ -60,7 +60,22 @@ impl System {
             "unknown system '{name}': choose {EEVDF}, {modes}, auto, or the command of another \
              sched_ext scheduler, as 'scx_lavd --powersave'"
         );
-        Ok(System { name, command, takes_ceilings: false })
+        Ok(System { name, command, named: None })
+    }
+
+    /// It takes a number of cores to use: ours, if its name does not say one.
+    pub fn takes_ceilings(&self) -> bool {
+        self.named.as_ref().is_some_and(|named| named.knobs.max_cores.is_none())
+    }
+
+    /// The mode, of ours.
+    pub fn mode(&self) -> Option<Choice> {
+        self.named.as_ref().map(|named| named.choice)
+    }
+
+    /// Whether it is what runs if nothing is loaded.
+    pub fn is_kernels_own(&self) -> bool {
+        self.command.is_empty()
     }
 
     /// As it is written down.
@@ -125,9 +140,25 @@ impl Running {
         Ok(())
     }
 
+    /// Stops it and starts it again, as `system` says; how long until it was in charge.
+    pub fn restart(&mut self, system: &System) -> Result<Duration> {
+        let loaded = self.0.take().context("the kernel's own scheduler is always there")?;
+        let log = loaded.log.clone();
+        loaded.stop()?;
+        let begin = Instant::now();
+        *self = system.start(log)?;
+        Ok(begin.elapsed())
+    }
+
+    /// Its process, if it has one.
+    pub fn pid(&self) -> Option<u32> {
+        self.0.as_ref().map(|loaded| loaded.child.id())
+    }
+
     /// Fails if it is not in charge any more.
-    pub fn check(&mut self) -> Result<()> {
+    pub fn check(&mut self, system: &System) -> Result<()> {
         let Some(loaded) = &mut self.0 else {
+            ensure!(system.is_kernels_own(), "it did not start again");
             ensure!(kernel::loaded_scheduler().is_none(), "another scheduler was loaded meanwhile");
             return Ok(());
         };
@@ -214,9 +245,9 @@ mod tests {
         assert_eq!(command("scx_lavd --powersave").unwrap(), "scx_lavd --powersave");
         let own = command("packing:small@3").unwrap();
         assert!(own.ends_with(" --mode packing --pack small --max-cores 3"), "{own}");
-        assert!(System::parse("spread").unwrap().takes_ceilings);
+        assert!(System::parse("spread").unwrap().takes_ceilings());
         // It would be without its own afterwards.
-        assert!(!System::parse("packing@3").unwrap().takes_ceilings);
+        assert!(!System::parse("packing@3").unwrap().takes_ceilings());
         // Whether it is a scheduler is seen when it is started.
         assert!(System::parse("scx_none").is_ok() && System::parse("sh -c x").is_ok());
         for bad in ["lavd", "", "packing@x", "turbo", "scx_x '", "/nonexistent/scx"] {
@@ -228,7 +259,7 @@ mod tests {
     fn what_does_not_start_has_its_last_words_reported() {
         let log = env::temp_dir().join(format!("scx-words-{}", std::process::id()));
         let words = ["sh", "-c", "echo first; echo no such thing; exit 1"].map(str::to_owned);
-        let system = System { name: "x".into(), command: words.to_vec(), takes_ceilings: false };
+        let system = System { name: "x".into(), command: words.to_vec(), named: None };
         let err = system.start(log.clone()).err().unwrap().to_string();
         assert!(err.starts_with("it did not start: no such thing"), "{err}");
         fs::remove_file(log).unwrap();

@@ -17,7 +17,7 @@ seconds = 3
 settle = 1
 [[run]]
 workload = "5/20"
-seconds = 3
+seconds = 5
 [[run]]
 workload = "ping-pong"
 seconds = 1
@@ -113,6 +113,49 @@ kill -KILL $PID
 wait $PID || true
 kernel_is_back
 ! pgrep -f 'bench load' || fail "a load goes on"
+
+echo "limits, pairs, probes, and what runs beside a load"
+cat >limits.toml <<'TOML'
+about = "a test"
+pairs = true
+[[run]]
+workload = "5/20"
+seconds = 2
+limits = [
+	{ figure = "non_idle_pct", of = ["packing"], at_most = 50 },
+	{ figure = "non_idle_pct", of = ["packing"], at_most = 0.5, times = "eevdf" },
+	{ figure = "power_w", of = ["packing"], at_most = 1 },
+]
+[[run]]
+program = "sleep 1"
+name = "beside others"
+beside = ["powerpack-load periodic --seconds 60 10/20"]
+[[run]]
+program = "true"
+name = "alone"
+beside = ["false"]
+[[run]]
+probe = "load"
+[[run]]
+probe = "rest"
+[[run]]
+probe = "switch"
+TOML
+scx_powerpack bench --suite limits.toml --runs 1 --out l --against eevdf,packing >l.txt 2>&1 || fail "$(cat l.txt)"
+kernel_is_back
+[ "$(grep -o 'round 1 of 1: .*' l.txt | cut -d: -f2 | xargs)" = 'eevdf packing eevdf' ] || fail "no pairs: $(cat l.txt)"
+scx_powerpack bench report --markdown l/results.json >l.md
+for line in 'at most 50 *| *met: packing' 'x eevdf *| *\*\*missed\*\*: packing [01].[0-9]* x' 'at most 1 *| *not measured' \
+	'alone under packing failed: beside it false: it has ended'; do
+	grep -q "$line" l.md || fail "no '$line': $(cat l.md)"
+done
+holds "$(figure l/results.json 'beside others' packing non_idle_pct) > 45" || fail "$(cat l.txt)"
+holds "$(figure l/results.json loading packing load_ms) > 50" || fail "$(cat l.txt)"
+holds "$(figure l/results.json loading packing verified_insns) > 5000" || fail "$(cat l.txt)"
+holds "$(figure l/results.json 'at rest' packing agent_pct) < 1" || fail "$(cat l.txt)"
+holds "$(figure l/results.json 'at rest' eevdf interrupts_per_s) > 0" || fail "$(cat l.txt)"
+holds "$(figure l/results.json 'mode switch' packing drained_ms) < 200" || fail "$(cat l.txt)"
+! pgrep powerpack-load || fail "what ran beside a load goes on"
 
 echo "what cannot be is reported in a sentence"
 sed 's/seconds = 3/secnods = 3/' suite.toml >bad.toml
