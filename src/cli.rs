@@ -152,7 +152,7 @@ pub struct BenchArgs {
     #[command(subcommand)]
     pub command: Option<BenchCommand>,
 
-    /// What to run: quick, seeds, latency, throughput, waits, costs, stairs, on-off, knobs, evacuation, or a TOML file: a suite, or a workload
+    /// What to run: quick, seeds, latency, throughput, waits, costs, stairs, on-off, knobs, evacuation, baseline, saturation, hard, sizes, loading, or a TOML file: a suite, or a workload
     #[arg(long, value_name = "SUITE", default_value = "quick")]
     pub suite: String,
 
@@ -186,8 +186,9 @@ pub enum BenchCommand {
     },
     /// Make report.html again from a results.json, beside it
     Report {
-        /// Which results.json
-        results: PathBuf,
+        /// Which results.json; several of one suite, of several machines, make one report
+        #[arg(required = true)]
+        results: Vec<PathBuf>,
         /// Print it as a page of Markdown instead
         #[arg(long)]
         markdown: bool,

@@ -8,6 +8,7 @@ mod course;
 mod drain;
 mod governor;
 mod html;
+mod join;
 mod limit;
 mod machine;
 mod markdown;
@@ -51,13 +52,14 @@ pub fn run(args: &BenchArgs) -> Result<ExitCode> {
             print!("{}", comparison.text);
             Ok(if comparison.worse { ExitCode::from(EXIT_WORSE) } else { ExitCode::SUCCESS })
         }
-        Some(BenchCommand::Report { results, markdown: true }) => {
-            print!("{}", markdown::page(&Results::read(results)?));
-            Ok(ExitCode::SUCCESS)
-        }
-        Some(BenchCommand::Report { results, markdown: false }) => {
-            let dir = results.parent().unwrap_or(Path::new("."));
-            println!("{}", write_report(&Results::read(results)?, dir)?.display());
+        Some(BenchCommand::Report { results, markdown }) => {
+            let dir = results[0].parent().unwrap_or(Path::new("."));
+            let all = results.iter().map(|path| Results::read(path)).collect::<Result<Vec<_>>>()?;
+            if *markdown {
+                print!("{}", markdown::page(all));
+            } else {
+                println!("{}", write_report(&join::join(all), dir)?.display());
+            }
             Ok(ExitCode::SUCCESS)
         }
         Some(BenchCommand::Load { seconds, settle, additions_per_s, workload }) => {

