@@ -80,7 +80,7 @@ mod tests {
         powerpack_sim::run(&setup, &system).unwrap().0
     }
 
-    /// docs/baseline.md has the same of the real kernel.
+    /// docs/bench-baseline.md has the same of the real kernel.
     #[test]
     fn the_light_load_is_packed_on_one_cpu_and_spread_over_four() {
         let packing = light("packing");

@@ -6,8 +6,8 @@ set -euo pipefail
 . "$(dirname "$0")/../../scripts/lib/common.sh"
 
 # With arguments that take each through what it does of its own.
-SCRIPTS=(run 'test --native' 'vm -- true' fresh soak build-deb 'bench-baseline --only light'
-	'bench waits' 'bench-loads hard' measure-reality pages pictures sim-tables)
+SCRIPTS=(run 'test --native' 'vm -- true' fresh soak build-deb 'bench sizes'
+	measure-reality pages pictures sim-tables)
 # What scripts do with texts and files is done.
 REAL=(awk basename bash cat chmod cp cut date dirname du env expr false find flock git grep head id
 	ln ls mkdir mktemp mv nproc numfmt paste printf ps readlink realpath rm sed seq sh sha256sum
@@ -37,7 +37,7 @@ make_world() {
 	program cargo 'echo "cargo 99.0.0 (made up)"'
 	program apt-get 'case $* in *install*) echo "$*" >>"$INSTALLED" ;; *indextargets*) echo http://mirror ;; esac'
 	# A copy of the tree, for whatever the scripts write there.
-	git -C "$TREE" ls-files -z -co --exclude-standard -- scripts tests/vm packaging bench Cargo.toml |
+	git -C "$TREE" ls-files -z -co --exclude-standard -- scripts tests/vm packaging src/bench/suites Cargo.toml |
 		tar -C "$TREE" --null -T - -c | tar -x -C "$world/tree"
 	git -C "$world/tree" init -q
 	git -C "$world/tree" -c user.name=x -c user.email=x@x commit -q --allow-empty -m x
