@@ -127,7 +127,6 @@ fn follow_workload(output: PipeReader, sender: &Sender<Message>) {
 fn follow_program(mut output: PipeReader, sender: &Sender<Message>) {
     let mut bytes = Vec::new();
     // What is no text is no figure either.
-    let _ = sender.send(Message::Settled);
     let _ = output.read_to_end(&mut bytes);
     let _ = sender.send(Message::Over);
     let _ = sender.send(Message::Output(String::from_utf8_lossy(&bytes).into_owned()));
@@ -160,7 +159,6 @@ mod tests {
     #[test]
     fn a_program_that_is_dropped_is_gone_with_its_children() {
         let load = shell("sleep 1000 & echo $!; wait", follow_program);
-        assert!(matches!(load.next_message(SOON).unwrap(), Some(Message::Settled)));
         assert!(load.next_message(Duration::from_millis(100)).unwrap().is_none());
         let group = -(load.child.id() as i32);
         drop(load);

@@ -316,8 +316,8 @@ impl Benchmark {
             let overhead_pct = 100.0 * (mean_us(&run) - fast) / (slow - fast);
             run.figures.insert(Metric::OverheadPct, overhead_pct);
         }
-        // One picture of each is enough, and none of those of which only figures are shown.
-        if round > 0 || load.info.group.is_some() {
+        // One picture of each is enough.
+        if round > 0 {
             run.heat = None;
         }
         self.results.runs.push(run);

@@ -33,6 +33,8 @@ type Runs = (u64, Vec<u64>);
 pub struct Meter<'a> {
     /// `None` where the kernel does not count.
     begin: Option<Reading>,
+    /// What each CPU ran is looked at in between too.
+    with_heat: bool,
     runs: Vec<Runs>,
     next_read_ns: u64,
     switches: Option<&'a Switches>,
@@ -76,13 +78,15 @@ pub fn missing(switches: Option<&Switches>) -> Vec<String> {
 }
 
 impl<'a> Meter<'a> {
-    /// Begins.
-    pub fn begin(switches: Option<&'a Switches>) -> Self {
+    /// Begins. Without a picture of which CPU was busy when, there is less that is seen of
+    /// measuring in latencies.
+    pub fn begin(switches: Option<&'a Switches>, with_heat: bool) -> Self {
         let own_cpu_ns = clock::thread_cpu_ns();
         // First, and last at the end: what the answer takes is not the load's.
         let active_set_changes = active_set_changes();
         let mut meter = Meter {
             begin: Reading::now().ok(),
+            with_heat,
             runs: vec![],
             next_read_ns: 0,
             switches,
@@ -90,11 +94,12 @@ impl<'a> Meter<'a> {
             active_set_changes,
             sources: Sources::begin(Path::new("/")),
             next_look_ns: 0,
-            begin_ns: clock::now_ns(),
+            begin_ns: 0,
             own_cpu_ns,
         };
         meter.read();
-        meter.next_read_ns = clock::now_ns() + INTERVAL_MIN_NS;
+        meter.begin_ns = clock::now_ns();
+        meter.next_read_ns = meter.begin_ns + INTERVAL_MIN_NS;
         meter
     }
 
@@ -108,6 +113,11 @@ impl<'a> Meter<'a> {
         if clock::now_ns() < self.next_read_ns {
             return;
         }
+        if !self.with_heat {
+            self.look();
+            self.next_read_ns = self.next_look_ns;
+            return;
+        }
         let before = clock::thread_cpu_ns();
         self.read();
         let cost_ns = clock::thread_cpu_ns() - before;
@@ -118,10 +128,14 @@ impl<'a> Meter<'a> {
     }
 
     fn read(&mut self) {
-        let now = clock::now_ns();
         if let (Some(begin), Ok(reading)) = (&self.begin, Reading::now()) {
             self.runs.push((reading.at_ns, begin.ran_until(&reading)));
         }
+        self.look();
+    }
+
+    fn look(&mut self) {
+        let now = clock::now_ns();
         if now >= self.next_look_ns {
             self.sources.look();
             self.next_look_ns = now + LOOK_EVERY_NS;
@@ -130,9 +144,9 @@ impl<'a> Meter<'a> {
 
     /// Ends the measurement.
     pub fn end(mut self) -> Measured {
+        let seconds = (clock::now_ns() - self.begin_ns) as f64 / NS_PER_S;
         self.next_look_ns = 0;
         self.read();
-        let seconds = (clock::now_ns() - self.begin_ns) as f64 / NS_PER_S;
         let non_idle_pct = self.non_idle_pct();
         let mut figures =
             if non_idle_pct.is_empty() { Figures::new() } else { of_cpus(&non_idle_pct) };
@@ -154,7 +168,7 @@ impl<'a> Meter<'a> {
             figures,
             non_idle_pct,
             idle_states_pct,
-            heat: heat(&self.runs),
+            heat: self.with_heat.then(|| heat(&self.runs)).flatten(),
             own_cpu_s: (clock::thread_cpu_ns() - self.own_cpu_ns) as f64 / NS_PER_S,
         }
     }
@@ -233,7 +247,7 @@ mod tests {
 
     #[test]
     fn this_machine_is_measured() {
-        let mut meter = Meter::begin(None);
+        let mut meter = Meter::begin(None, true);
         clock::burn(120_000_000);
         meter.read_if_due();
         assert!(meter.until_due() > Duration::ZERO);

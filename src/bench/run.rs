@@ -60,6 +60,9 @@ impl Runner<'_> {
     /// Runs it, and measures. Fails with a sentence, or [`Interrupted`].
     pub fn run(&self, load: &Load) -> Result<Run> {
         let mut beside = self.start_beside(&load.beside)?;
+        // Before it starts, as no program waits for that.
+        let is_program = matches!(load.what, What::Program(_));
+        let meter = is_program.then(|| self.begin_meter(load));
         let process = match &load.what {
             What::Workload { name, settle_s } => {
                 let seconds = load.info.seconds.unwrap_or_default();
@@ -68,7 +71,7 @@ impl Runner<'_> {
             What::Program(program) => LoadProcess::program(&program.command)?,
             What::Probe(_) => bail!("it is of a scheduler, and no load"),
         };
-        let outcome = self.follow(&process, load)?;
+        let outcome = self.follow(&process, load, meter)?;
         let cpu_s = match process.finish() {
             Err(err) if !outcome.output.trim().is_empty() => {
                 bail!("{err}: {}", last_line(&outcome.output))
@@ -101,9 +104,18 @@ impl Runner<'_> {
         processes
     }
 
-    fn follow(&self, process: &LoadProcess, load: &Load) -> Result<Outcome> {
+    /// Of loads of which only figures are shown there is no picture.
+    fn begin_meter(&self, load: &Load) -> Meter<'_> {
+        Meter::begin(self.switches, load.info.group.is_none())
+    }
+
+    fn follow<'a>(
+        &'a self,
+        process: &LoadProcess,
+        load: &Load,
+        mut meter: Option<Meter<'a>>,
+    ) -> Result<Outcome> {
         let mut outcome = Outcome::default();
-        let mut meter: Option<Meter> = None;
         let mut silent_s = 0.0;
         let longest_s = match load.what {
             What::Workload { .. } => load.seconds() + PATIENCE_S,
@@ -123,7 +135,7 @@ impl Runner<'_> {
                     meter.iter_mut().for_each(Meter::read_if_due);
                 }
                 Some(Message::Settled) => {
-                    meter = Some(Meter::begin(self.switches));
+                    meter = Some(self.begin_meter(load));
                 }
                 Some(Message::Over) => {
                     outcome.measured = meter.take().map_or_else(Measured::default, Meter::end);
