@@ -10,7 +10,7 @@ use crate::schedstat::Meter;
 use crate::team::spawn;
 
 /// The measurement begins this much before the load, so as not to be part of it.
-const METER_LEAD_NS: u64 = 1_000_000;
+const METER_LEAD_NS: u64 = 5_000_000;
 
 /// Tasks of one kind.
 #[derive(Clone, Debug)]
