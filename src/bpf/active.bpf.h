@@ -270,7 +270,7 @@ verified_once int set_active(void)
 }
 
 /* Of a CPU that has come or gone, or when the active set has changed. */
-static __always_inline void note_state(u32 rank)
+verified_once int note_state(u32 rank)
 {
 	s32 cpu = cpu_at(rank);
 	struct pp_cpu *state = cpu_state(cpu);
@@ -281,6 +281,7 @@ static __always_inline void note_state(u32 rank)
 		state->state = PP_CPU_ISOLATED;
 	else
 		state->state = is_active(cpu) ? PP_CPU_ACTIVE : PP_CPU_SURPLUS;
+	return 0;
 }
 
 /* Wake those idle CPUs to take what waits; what all are has changed. */
@@ -349,6 +350,27 @@ static __always_inline void request_sizing(void)
 {
 	active_set.stale = 1;
 	active_set.updated_ns = 0;
+}
+
+/* Until the first CPU looks for what to run a node has one active CPU. */
+verified_once int begin_node(u32 node)
+{
+	u32 rank = topology.node_begin[node % PP_MAX_NODES];
+
+	node_state(node)->end = rank + 1;
+	scope_ranks[PP_SCOPE_ACTIVE][rank_word(rank)] |= rank_bit(rank);
+	return 0;
+}
+
+verified_once int begin_cpu(u32 rank)
+{
+	struct pp_cpu *state = cpu_state(cpu_at(rank));
+
+	state->rank = rank;
+	begin_free_rank(rank);
+	state->capacity = topology.capacity_of_rank[rank % PP_MAX_CPUS];
+	state->online = state->seen = !!(topology.online[rank_word(rank)] & rank_bit(rank));
+	return 0;
 }
 
 #endif /* PP_ACTIVE_BPF_H */

@@ -311,16 +311,6 @@ void BPF_STRUCT_OPS(powerpack_cpu_offline, s32 cpu)
 	move_held_off(cpu);
 }
 
-static __always_inline void begin_cpu(u32 rank)
-{
-	struct pp_cpu *state = cpu_state(cpu_at(rank));
-
-	state->rank = rank;
-	begin_free_rank(rank);
-	state->capacity = topology.capacity_of_rank[rank % PP_MAX_CPUS];
-	state->online = state->seen = !!(topology.online[rank_word(rank)] & rank_bit(rank));
-}
-
 s32 BPF_STRUCT_OPS_SLEEPABLE(powerpack_init)
 {
 	u32 llc, rank, node, queue;
@@ -355,12 +345,8 @@ s32 BPF_STRUCT_OPS_SLEEPABLE(powerpack_init)
 			lower_perf_when_idle(cpu_state(cpu_at(rank)), cpu_at(rank));
 		}
 	}
-	/* Until the first CPU looks for what to run. */
-	bpf_for (node, 0, topology.nr_nodes) {
-		rank = topology.node_begin[node % PP_MAX_NODES];
-		node_state(node)->end = rank + 1;
-		scope_ranks[PP_SCOPE_ACTIVE][rank_word(rank)] |= rank_bit(rank);
-	}
+	bpf_for (node, 0, topology.nr_nodes)
+		begin_node(node);
 	active_set.nr = topology.nr_nodes;
 	request_sizing();
 	return 0;

@@ -158,43 +158,44 @@ verified_once int end_limited(struct pp_task *task __arg_nonnull)
 	return 0;
 }
 
-/* The CPU in whose own queue a released task waits; -1: it is for the queue of an LLC. */
-verified_once s32 cpu_of_released(struct task_struct *p __arg_trusted,
-				  struct pp_task *task __arg_nonnull)
+/* The queue in which a released task waits: that of the LLC, or of one CPU. */
+verified_once u32 queue_of_released(struct task_struct *p __arg_trusted,
+				    struct pp_task *task __arg_nonnull)
 {
 	s32 here = scx_bpf_task_cpu(p);
 	u32 scope;
 
 	if (is_bound(p))
-		return here;
+		return cpu_queue(here);
 	scope = scope_of_runnable(p, task);
 	if (!task->restricted && scope != PP_SCOPE_EFFICIENT)
-		return -1;
-	return own_queue_for(task, here, end_for(task, scope), true);
+		return llc_queue(queueing_cpu(here));
+	return cpu_queue(own_queue_for(task, here, end_for(task, scope), true));
 }
 
 /* Wake the CPU that serves a released task: the one in whose own queue it is, or an idle one. */
-static __always_inline void kick_for_released(const struct pp_task *task, s32 own, s32 here)
+verified_once int kick_for_released(const struct pp_task *task __arg_nonnull, s32 here)
 {
-	s32 cpu = own >= 0 ? own : claim_in(PP_SCOPE_ACTIVE, task, here);
+	s32 cpu = is_cpu_queue(task->queue) ? task->queue - PP_CPU_QUEUE_BASE
+					    : claim_in(PP_SCOPE_ACTIVE, task, queueing_cpu(here));
 
 	if (cpu >= 0)
 		scx_bpf_kick_cpu(cpu, 0);
+	return 0;
 }
 
 /* Put a held task where it waits for a CPU. */
 static __always_inline void release_task(struct bpf_iter_scx_dsq *it, struct task_struct *p,
 					 struct pp_task *task)
 {
-	s32 here = scx_bpf_task_cpu(p), own = cpu_of_released(p, task);
-	u32 queue = own >= 0 ? cpu_queue(own) : llc_queue(queueing_cpu(here));
+	u32 queue = queue_of_released(p, task);
 
 	end_hold(task);
 	join_queue(task, queue);
 	note_queued(task, queue);
 	scx_bpf_dsq_move_set_vtime(it, task_deadline(task));
 	scx_bpf_dsq_move_vtime(it, p, queue, 0);
-	kick_for_released(task, own, queueing_cpu(here));
+	kick_for_released(task, scx_bpf_task_cpu(p));
 }
 
 /* @cpu goes offline: let the kernel move the held tasks that are on it, which may then be bound to
