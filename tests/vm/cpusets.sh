@@ -75,4 +75,5 @@ echo member >$ROOT/alone/cpuset.cpus.partition
 powerpack-load hogs --seconds 3 --count 4 >/tmp/hogs.json
 status_says isolated && fail "status shows a partition that is gone: $(cat /tmp/status)"
 [ "$(used /tmp/hogs.json 50)" = 0123 ] || fail "four hogs use CPUs $(used /tmp/hogs.json 50)"
+rmdir $ROOT/alone
 stop
