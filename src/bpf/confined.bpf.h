@@ -100,8 +100,8 @@ verified_once int place_confined(struct task_struct *p __arg_trusted,
 	join_queue(task, cpu_queue(cpu));
 	note_efficient(task, scope == PP_SCOPE_EFFICIENT);
 	wait_behind(p, task, cpu, cpu_queue(cpu), enq_flags);
-	/* Here too if nothing else is left to run: it is about to go idle. */
-	if (cpu != here || (enq_flags & SCX_ENQ_LAST))
+	/* Here too if nothing runs there, or is left to run: it is idle, or about to be. */
+	if (cpu != here || (enq_flags & SCX_ENQ_LAST) || !cpu_state(here)->running_since_ns)
 		scx_bpf_kick_cpu(cpu, 0);
 	return 0;
 }
