@@ -2,8 +2,8 @@
 
 use powerpack_sim::{Kernel, Machine};
 
-use super::MS;
 use super::world::{Load, boot, ranks_of, spawn};
+use super::{Case, MS, drive};
 use crate::bpf_intf as intf;
 use crate::settings::policy::{Mode, Policy};
 use crate::sim::system::bytes_of;
@@ -143,4 +143,43 @@ fn an_efficient_cgroup_in_a_cpuset_stays_on_the_small_cores_of_that() {
     let busy = busy_pct(&kernel);
     let large: f64 = (0..busy.len()).filter(|&cpu| !is_small(cpu)).map(|cpu| busy[cpu]).sum();
     assert!(large <= 0.1, "large cores were {large:.3} % busy: {busy:.1?}");
+}
+
+const THREE_LLCS: &str = "name='any'\nabout=''\n[costs]\nhz=250\nswitch_us=2\nwake_us=5\n\
+                          [core.any]\nthreads=2\ncapacity=1024\nsmt_speed_pct=[100,60]\n\
+                          [core.single]\nthreads=1\ncapacity=1024\nsmt_speed_pct=[100]\n\
+                          [[llc]]\ncore='any'\npackage=0\ncores=2\n\
+                          [[llc]]\ncore='any'\npackage=1\ncores=3\n\
+                          [[llc]]\ncore='single'\npackage=2\ncores=2\n";
+
+/// One that wakes on the CPU where it was, which is idle, but has just been claimed for another
+/// task: that does not wake it. Found by the random machines.
+#[test]
+fn a_cpu_that_another_task_has_claimed_is_woken_for_a_confined_one() {
+    let efficient = intf::pp_workload_PP_WORKLOAD_EFFICIENT;
+    // Run and sleep (ns), the CPUs, and what the table says.
+    let loads = [
+        (20_000, 0, 0, 0),
+        (20_000, 0, 3_911_436_817, efficient),
+        (20_000, 0, 0, 0),
+        (391_514, 6_698_804, 0, 0),
+        (5_705_020, 0, 0, 0),
+        (20_000, 14_107_779, 185_445_879, 0),
+        (2_832_974, 0, 0, 0),
+        (4_448_938, 0, 0, 0),
+    ];
+    let load = |(run_ns, sleep_ns, cpus, workload): (u64, u64, u32, u32)| Load {
+        run_ns,
+        sleep_ns,
+        cpus,
+        workload,
+        ..Load::hog()
+    };
+    let case = Case {
+        machine: THREE_LLCS.into(),
+        loads: loads.map(load).to_vec(),
+        switches: vec![],
+        plugs: vec![(1, 2), (1, 3), (93, 12)],
+    };
+    drive(&case, None);
 }
