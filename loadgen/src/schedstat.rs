@@ -31,8 +31,9 @@ const SLACK_PER_ARRIVAL_NS: u64 = 10_000_000;
 /// and this share of the time for interrupts and the way out of idle and back (1/n).
 const SLACK_SHARE: u64 = 50;
 
-/// Filled so far, the needed CPUs carry the load (%): the default of --fill-pct.
-const FILL_PCT: f64 = 80.0;
+/// Filled so far, the needed CPUs carry the load (%): the default of `--fill-pct`, which a test of
+/// that compares.
+pub const FILL_PCT: f64 = 80.0;
 
 /// How busy the CPUs were over some time.
 #[derive(Clone, Debug, Serialize, Deserialize, PartialEq)]

@@ -7,7 +7,7 @@ use super::beside;
 use super::limit;
 use super::metric::Metric;
 use super::results::{LoadInfo, Results, Run, TaskFigures, of_metric};
-use super::summary::{Difference, Summary};
+use super::summary::{self, Difference, Summary};
 
 /// What stands where nothing was measured.
 pub const NOTHING: &str = "-";
@@ -65,7 +65,7 @@ fn cell(results: &Results, load: &str, system: &str, metric: Metric, figure: imp
     let cell = Cell { text, range, ..Cell::default() };
     let first = &results.systems[0].name;
     if let Some(ratios) = results.paired_ratios(load, system, first, &figure) {
-        return Cell { verdict: "unknown", change: in_pairs(ratios), ..cell };
+        return Cell { verdict: "unknown", change: summary::of_ratios(ratios), ..cell };
     }
     let base = values(first).filter(|_| first != system);
     let Some(base) = base else { return cell };
@@ -82,13 +82,6 @@ fn cell(results: &Results, load: &str, system: &str, metric: Metric, figure: imp
             Cell { verdict, change, ..cell }
         }
     }
-}
-
-/// The median of ratios and its error, "x 1.035 ± 0.022"; of a single one nothing is known of that.
-fn in_pairs(ratios: Vec<f64>) -> String {
-    let error = limit::median_error(&ratios);
-    let error = if ratios.len() > 1 { &format!(" ± {error:.3}") } else { "" };
-    Summary::of(ratios).map_or(String::new(), |ratio| format!("x {:.3}{error}", ratio.median))
 }
 
 /// "+12 %", "x 7.0", or nothing where that makes no sense.

@@ -3,6 +3,7 @@
 use statrs::distribution::{ContinuousCDF, StudentsT};
 use statrs::statistics::{Data, OrderStatistics, Statistics};
 
+use super::limit::median_error;
 use super::metric::Metric;
 
 /// A difference that chance would make as often as this is none.
@@ -15,6 +16,13 @@ pub struct Summary {
     pub least: f64,
     pub most: f64,
     values: Vec<f64>,
+}
+
+/// The median of ratios and its error, "x 1.035 ± 0.022"; of a single one nothing is known of that.
+pub fn of_ratios(ratios: Vec<f64>) -> String {
+    let error = median_error(&ratios);
+    let error = if ratios.len() > 1 { &format!(" ± {error:.3}") } else { "" };
+    Summary::of(ratios).map_or(String::new(), |ratio| format!("x {:.3}{error}", ratio.median))
 }
 
 /// What may be said of two.

@@ -257,6 +257,11 @@ mod tests {
     }
 
     #[test]
+    fn surplus_is_counted_by_the_default_fill_level() {
+        assert_eq!(powerpack_load::schedstat::FILL_PCT, f64::from(FILL_PCT));
+    }
+
+    #[test]
     fn max_cores_is_checked_against_the_machine() {
         let ranks = flat(4, 2);
         let of = |mode, cores| Policy::of(mode).with(mode, &given(cores)).checked(&ranks);

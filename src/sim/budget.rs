@@ -1,6 +1,7 @@
 //! Nobody waits for longer than the latency budget, whenever programs begin, and what people
 //! look at comes in time.
 
+use powerpack_load::schedstat::FILL_PCT;
 use powerpack_sim::{Machine, Outcome, Setup};
 use powerpack_workload::Workload;
 use proptest::prelude::*;
@@ -13,8 +14,6 @@ const BUDGET_US: f64 = 5000.0;
 const TICK_US: f64 = 4000.0;
 /// A CPU that does less than this has not been needed (percent).
 const USED_PCT: f64 = 2.0;
-/// How full an active CPU is to be (percent).
-const FILL_PCT: f64 = 80.0;
 
 fn run(machine: &str, workload: &Workload, system: &str) -> Outcome {
     let machine = Machine::find(machine).unwrap();
