@@ -68,8 +68,8 @@ struct task_group___idle {
 	int idle;
 } __attribute__((preserve_access_index));
 
-/* Whether its cpu.idle is set. There is an operation for that since Linux 6.18, but it can be read
- * on all. A css is the first member of its task_group. */
+/* Whether its cpu.idle is set. Newer kernels have an operation for that, but it can be read on
+ * all. A css is the first member of its task_group. */
 static __always_inline bool is_idle_group(struct cgroup *cgrp)
 {
 	struct cgroup___subsys *group = (void *)cgrp;

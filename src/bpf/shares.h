@@ -35,8 +35,8 @@
 
 /* An epoch, in which all that competes is seen: PP_WAIT_MAX_NS and a turn. */
 #define PP_EPOCH_SHIFT 30
-/* A task that is runnable all the time, and the steps in which that is told of those that are
- * not: each change is written to the cgroup. */
+/* A task that is runnable all the time, and the steps in which the part of others is
+ * rounded: each change is written to the cgroup. */
 #define PP_RUNNABLE_ALL 1024
 #define PP_RUNNABLE_STEP 64
 

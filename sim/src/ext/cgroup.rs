@@ -49,7 +49,7 @@ impl Drop for Cgroups {
 
 /// The weight of the root, which is nobody's.
 const ROOT: Kind = (0, 0);
-/// That of cgroups that are told apart by their number.
+/// That of cgroups that are known by their number alone.
 const NAMED: Kind = (0, u32::MAX);
 const WEIGHT_DEFAULT: u32 = 100;
 
@@ -90,12 +90,6 @@ impl Kernel {
     /// What [`Kernel::make_cgroup`] has made.
     pub(super) fn cgroup_at(&mut self, id: usize) -> *mut c_void {
         (&raw mut *self.class.ext().cgroups.groups[id].1).cast()
-    }
-
-    /// Sets a cgroup's `cpu.weight`.
-    pub fn set_cgroup_weight(&mut self, id: usize, weight: u32) {
-        let group = self.cgroup_at(id);
-        self.op(0, |ops| (ops.cgroup_set_weight)(group, weight));
     }
 
     fn find_or_make(&mut self, kind: Kind, parent: *mut Cgroup) -> *mut Cgroup {
