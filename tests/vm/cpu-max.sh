@@ -6,23 +6,12 @@
 . "$(dirname "$0")/lib.bash"
 
 tells_cpu_max || exit 0
-ROOT=/sys/fs/cgroup
-echo +cpu >$ROOT/cgroup.subtree_control
+echo +cpu >$CGROUPS/cgroup.subtree_control
 
 # Cgroup $1 with cpu.max $2.
 limited() {
-	mkdir -p "$ROOT/$1"
-	echo "$2" >"$ROOT/$1/cpu.max"
-}
-
-# What the cgroup has used so far (us).
-used_us() { awk '/^usage_usec/ { print $2 }' "$ROOT/$1/cpu.stat"; }
-
-# Run command $3.. in cgroup $1 in the background; PIDs in the array.
-in_cgroup() {
-	local cgroup=$1
-	shift
-	sh -c "echo \$\$ >$ROOT/$cgroup/cgroup.procs; exec \"\$@\"" sh "$@" &
+	mkdir -p "$CGROUPS/$1"
+	echo "$2" >"$CGROUPS/$1/cpu.max"
 }
 
 # What cgroup $1 uses in $2 s must be $3 % of a CPU, within 2 %.
@@ -38,26 +27,17 @@ must_use() {
 	}' || fail "cgroup $1 does not use $3 % of a CPU, in $MODE"
 }
 
-# End what runs in the cgroups, and remove them.
-clean() {
-	local cgroup
-	for cgroup in "$@"; do
-		echo 1 >"$ROOT/$cgroup/cgroup.kill"
-		until rmdir "$ROOT/$cgroup" 2>/dev/null; do nap 0.05; done
-	done
-}
-
 for MODE in packing spread; do
 	start --mode $MODE
 	limited one "20000 100000"
-	in_cgroup one powerpack-load hogs --seconds 60 --count 1 >/dev/null
+	run_in one powerpack-load hogs --seconds 60 --count 1 >/dev/null &
 	limited many "50000 50000"
-	in_cgroup many powerpack-load hogs --seconds 60 --count 12 >/dev/null
+	run_in many powerpack-load hogs --seconds 60 --count 12 >/dev/null &
 	limited nest "60000 100000"
-	echo +cpu >$ROOT/nest/cgroup.subtree_control
+	echo +cpu >$CGROUPS/nest/cgroup.subtree_control
 	for inner in a b; do
 		limited nest/$inner "50000 100000"
-		in_cgroup nest/$inner powerpack-load hogs --seconds 60 --count 2 >/dev/null
+		run_in nest/$inner powerpack-load hogs --seconds 60 --count 2 >/dev/null &
 	done
 	nap 1
 	must_use one 5 20
@@ -65,23 +45,23 @@ for MODE in packing spread; do
 	status_says '^cpu.max of nest/a: 50 of 100 ms; throttled in ' || fail "status: $(cat /tmp/status)"
 	must_use many 5 100
 	must_use nest 5 60
-	echo "40000 100000" >$ROOT/one/cpu.max
+	echo "40000 100000" >$CGROUPS/one/cpu.max
 	nap 0.2
 	must_use one 5 40
-	clean many nest/a nest/b nest
+	end_cgroups many nest/a nest/b nest
 	# However little it may use, whoever ends it need not wait for that.
 	limited little "1000 1000000"
-	in_cgroup little powerpack-load hogs --seconds 60 --count 12 >/dev/null
+	run_in little powerpack-load hogs --seconds 60 --count 12 >/dev/null &
 	nap 1
 	begin=${EPOCHREALTIME/./}
-	clean little
+	end_cgroups little
 	ms=$(((${EPOCHREALTIME/./} - begin) / 1000))
 	[ $ms -le 1500 ] || fail "a throttled cgroup was killed only after $ms ms, in $MODE"
 	# A task that is throttled for a whole second goes on at once when it may.
-	echo "1000 1000000" >$ROOT/one/cpu.max
+	echo "1000 1000000" >$CGROUPS/one/cpu.max
 	nap 0.3
-	echo max >$ROOT/one/cpu.max
+	echo max >$CGROUPS/one/cpu.max
 	must_use one 1 100
-	clean one
+	end_cgroups one
 	stop
 done

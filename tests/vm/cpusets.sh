@@ -6,20 +6,12 @@
 # vm: --virtual-time
 . "$(dirname "$0")/lib.bash"
 
-ROOT=/sys/fs/cgroup
-echo +cpuset +cpu >$ROOT/cgroup.subtree_control
+echo +cpuset +cpu >$CGROUPS/cgroup.subtree_control
 
 # A cpuset $1 of CPUs $2.
 cpuset() {
-	mkdir -p "$ROOT/$1"
-	echo "$2" >"$ROOT/$1/cpuset.cpus"
-}
-
-# Run command $2.. in cgroup $1 (.: the root).
-run_in() {
-	local cgroup=$1
-	shift
-	sh -c "echo \$\$ >$ROOT/$cgroup/cgroup.procs; exec \"\$@\"" sh "$@"
+	mkdir -p "$CGROUPS/$1"
+	echo "$2" >"$CGROUPS/$1/cpuset.cpus"
 }
 
 # The light load in cgroup $1 keeps one CPU awake: the others, but for CPU $2, have $3 (0.1) % in all.
@@ -41,9 +33,9 @@ light_is_packed_in last
 echo "changed while its tasks wait"
 run_in three powerpack-load hogs --seconds 4 --count 5 >/tmp/hogs.json &
 nap 1
-echo 1-2 >$ROOT/three/cpuset.cpus
+echo 1-2 >$CGROUPS/three/cpuset.cpus
 nap 1
-echo 0,3 >$ROOT/three/cpuset.cpus
+echo 0,3 >$CGROUPS/three/cpuset.cpus
 wait $! || fail "hogs whose cpuset changes: $(cat /tmp/hogs.json)"
 
 echo "a ceiling"
@@ -59,10 +51,10 @@ wait $above || fail "the hog of CPUs 2 and 3 above the ceiling: $(cat /tmp/above
 scx_powerpack mode packing --max-cores all >/dev/null
 
 echo "a partition"
-rmdir $ROOT/three $ROOT/last
+rmdir $CGROUPS/three $CGROUPS/last
 cpuset alone 1
-echo root >$ROOT/alone/cpuset.cpus.partition
-[[ $(<$ROOT/alone/cpuset.cpus.partition) == root ]] || fail "no partition: $(<$ROOT/alone/cpuset.cpus.partition)"
+echo root >$CGROUPS/alone/cpuset.cpus.partition
+[[ $(<$CGROUPS/alone/cpuset.cpus.partition) == root ]] || fail "no partition: $(<$CGROUPS/alone/cpuset.cpus.partition)"
 run_in alone powerpack-load hogs --seconds 16 --count 2 >/tmp/alone.json &
 alone=$!
 nap 2
@@ -71,9 +63,9 @@ status_says '^ *[0-9]* *1  isolated' || fail "status does not show the partition
 light_is_packed_in . 1 5
 wait $alone || fail "the hogs in the partition: $(cat /tmp/alone.json)"
 [ "$(json_list cpu_s </tmp/alone.json | awk '{ print ($1 + $2 > 14) }')" = 1 ] || fail "they had $(cat /tmp/alone.json)"
-echo member >$ROOT/alone/cpuset.cpus.partition
+echo member >$CGROUPS/alone/cpuset.cpus.partition
 powerpack-load hogs --seconds 3 --count 4 >/tmp/hogs.json
 status_says isolated && fail "status shows a partition that is gone: $(cat /tmp/status)"
 [ "$(used /tmp/hogs.json 50)" = 0123 ] || fail "four hogs use CPUs $(used /tmp/hogs.json 50)"
-rmdir $ROOT/alone
+rmdir $CGROUPS/alone
 stop

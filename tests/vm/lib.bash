@@ -86,3 +86,24 @@ used() {
 		cpu=$((cpu + 1))
 	done
 }
+
+CGROUPS=/sys/fs/cgroup
+
+# Run command $2.. in cgroup $1 (.: the root).
+run_in() {
+	local cgroup=$1
+	shift
+	sh -c "echo \$\$ >$CGROUPS/$cgroup/cgroup.procs; exec \"\$@\"" sh "$@"
+}
+
+# What cgroup $1 has used so far (us).
+used_us() { awk '/^usage_usec/ { print $2 }' "$CGROUPS/$1/cpu.stat"; }
+
+# End what runs in cgroups $1.., and remove them.
+end_cgroups() {
+	local cgroup
+	for cgroup in "$@"; do
+		echo 1 >"$CGROUPS/$cgroup/cgroup.kill"
+		until rmdir "$CGROUPS/$cgroup" 2>/dev/null; do nap 0.05; done
+	done
+}

@@ -4,25 +4,18 @@
 # vm: --slow-virtual-time --cpus 2
 . "$(dirname "$0")/lib.bash"
 
-ROOT=/sys/fs/cgroup
-echo +cpu >$ROOT/cgroup.subtree_control
+echo +cpu >$CGROUPS/cgroup.subtree_control
 
 # Cgroup $1 with cpu.weight $2.
 group() {
-	mkdir -p "$ROOT/$1"
-	echo "$2" >"$ROOT/$1/cpu.weight"
+	mkdir -p "$CGROUPS/$1"
+	echo "$2" >"$CGROUPS/$1/cpu.weight"
 }
 
 # Run powerpack-load hogs $2.. in cgroup $1.
-hogs_in() {
-	local cgroup=$1
-	shift
-	sh -c "echo \$\$ >$ROOT/$cgroup/cgroup.procs; exec powerpack-load hogs --seconds 60 \"\$@\"" sh "$@" >/dev/null &
-}
+hogs_in() { run_in "$1" powerpack-load hogs --seconds 60 "${@:2}" >/dev/null & }
 
-used_us() { awk '/^usage_usec/ { print $2 }' "$ROOT/$1/cpu.stat"; }
-
-# For the time of $1 s, cgroups $2.. use: in us, by line of NAMES.
+# What cgroups $2.. use in $1 s (us), in their order, into USED.
 measure() {
 	local seconds=$1 name before=()
 	shift
@@ -45,14 +38,6 @@ first_has() {
 	}' "${USED[@]}" || fail "of $* the first one has not $pct %: ${USED[*]} us, in $MODE"
 }
 
-clean() {
-	local cgroup
-	for cgroup in "$@"; do
-		echo 1 >"$ROOT/$cgroup/cgroup.kill"
-		until rmdir "$ROOT/$cgroup" 2>/dev/null; do nap 0.05; done
-	done
-}
-
 for MODE in packing spread; do
 	start --mode $MODE
 	# One that is worth a whole CPU, which it has only if it never waits for a turn: 88 % of one under
@@ -62,24 +47,24 @@ for MODE in packing spread; do
 	nap 2
 	measure 5 one eight
 	[ "${USED[0]}" -ge 4400000 ] || fail "one hog beside eight of another cgroup has ${USED[0]} us of 5 s, in $MODE"
-	clean one
+	end_cgroups one
 	group three 300 && hogs_in three --count 3
 	nap 2
 	first_has 75 three eight
 	# A weight that changes.
-	echo 100 >$ROOT/three/cpu.weight
+	echo 100 >$CGROUPS/three/cpu.weight
 	nap 1
 	first_has 50 three eight
-	echo 1 >$ROOT/eight/cpu.idle
+	echo 1 >$CGROUPS/eight/cpu.idle
 	nap 1
 	measure 5 eight three
 	[ $((USED[0] * 20)) -le "${USED[1]}" ] || fail "a cgroup with cpu.idle has ${USED[0]} us beside ${USED[1]}, in $MODE"
-	clean three eight
+	end_cgroups three eight
 
 	# A pod of weight 50 with one container of 50, beside one of 100 with two; and nice inside.
 	for pod in a:50 b:100; do
 		group ${pod%:*} ${pod#*:}
-		echo +cpu >$ROOT/${pod%:*}/cgroup.subtree_control
+		echo +cpu >$CGROUPS/${pod%:*}/cgroup.subtree_control
 	done
 	group a/only 50 && hogs_in a/only --count 2
 	group b/light 20 && hogs_in b/light --count 2
@@ -87,6 +72,6 @@ for MODE in packing spread; do
 	nap 2
 	first_has 33.3 a b
 	first_has 20 b/light b/heavy
-	clean a/only a b/light b/heavy b
+	end_cgroups a/only a b/light b/heavy b
 	stop
 done
