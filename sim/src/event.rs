@@ -19,6 +19,8 @@ pub enum Event {
     Look(usize),
     /// A tick that an idle CPU has kept, if it still is idle at the run_seq given.
     IdleTick(usize, u64),
+    /// A period of the limit of the cgroups of this weight ends, under the fair class.
+    Period(u32),
     /// A timer of the scheduler's, if it has not been started again since: its key, and which
     /// start of it this was.
     Timer(u32, u64),
@@ -28,7 +30,7 @@ impl Event {
     /// At the same instant: whoever wakes is seen by whoever schedules.
     fn turn(self) -> u8 {
         match self {
-            Event::Wake(_) | Event::Timer(..) => 0,
+            Event::Wake(_) | Event::Timer(..) | Event::Period(_) => 0,
             Event::Tick(..) => 1,
             Event::Done(..) => 2,
             Event::Schedule(_) => 3,

@@ -3,7 +3,8 @@
 use std::ffi::c_void;
 use std::ptr;
 
-use crate::kernel::Kernel;
+use crate::fair::Limit;
+use crate::kernel::{Class, Kernel};
 
 /// `struct cgroup`; `storage` belongs to the scheduler's C side.
 #[repr(C)]
@@ -73,6 +74,10 @@ impl Kernel {
         period_us: u64,
         burst_us: u64,
     ) {
+        if let Class::Fair(_) = self.class {
+            let limit = |quota| Limit::new(weight, quota, period_us, burst_us, self.now_ns);
+            return self.fair_limit(weight, quota_us.map(limit));
+        }
         let group = self.cgroup_of(Some(weight), 0);
         let quota_us = quota_us.unwrap_or(u64::MAX);
         self.op(0, |ops| (ops.cgroup_set_bandwidth)(group, period_us, quota_us, burst_us));

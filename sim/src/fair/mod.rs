@@ -2,6 +2,7 @@
 //! by virtual runtime for each CPU. Each of them is a `Balancer`, which says where a
 //! task goes that wakes, and from where an idle or a busy CPU pulls one.
 
+mod bandwidth;
 mod baseline;
 mod comparator;
 mod pas;
@@ -10,6 +11,7 @@ mod queue;
 mod sched_mc;
 mod view;
 
+pub(crate) use bandwidth::Limit;
 pub use comparator::Comparator;
 pub use queue::Fair;
 
@@ -64,24 +66,42 @@ impl Kernel {
         let fair = self.class.fair();
         let prev = self.cpus[cpu].running.filter(|&id| self.tasks[id].state == State::Running);
         if let Some(prev) = prev {
-            if !fair.waits_before(cpu, prev) {
+            let used_up = fair.is_used_up(now_ns, prev);
+            if !used_up && !fair.waits_before(cpu, prev) {
                 fair.begin_slice(cpu);
                 return;
             }
-            fair.put_back(cpu, prev);
+            if !used_up {
+                fair.put_back(cpu, prev);
+            }
             self.tasks[prev].state = State::Queued;
             self.tasks[prev].queued_since_ns = now_ns;
+            if used_up {
+                self.fair_hold(prev);
+            }
         }
-        let mut next = self.class.fair().take_first(cpu);
+        let mut next = self.fair_take(cpu);
         if next.is_none() && self.class.fair().worth_looking(cpu) {
             // newidle_balance(): it has run out of work.
             self.fair_pull(cpu, true);
-            next = self.class.fair().take_first(cpu);
+            next = self.fair_take(cpu);
         }
         self.switch_to(cpu, next);
         self.class.fair().set_current(now_ns, cpu, next);
         if let Some(id) = next {
             self.expect_done(cpu, id);
+        }
+    }
+
+    /// The first one that waits for `cpu` and may run.
+    fn fair_take(&mut self, cpu: usize) -> Option<usize> {
+        let now_ns = self.now_ns;
+        loop {
+            let id = self.class.fair().take_first(cpu)?;
+            if !self.class.fair().is_used_up(now_ns, id) {
+                return Some(id);
+            }
+            self.fair_hold(id);
         }
     }
 
@@ -98,7 +118,9 @@ impl Kernel {
 
     pub(crate) fn fair_tick(&mut self, cpu: usize) {
         let now_ns = self.now_ns;
-        if self.class.fair().slice_over(cpu) {
+        let fair = self.class.fair();
+        let used_up = self.cpus[cpu].running.is_some_and(|id| fair.is_used_up(now_ns, id));
+        if used_up || fair.slice_over(cpu) {
             self.resched(cpu);
         }
         if self.class.fair().balance_due(now_ns, cpu) {

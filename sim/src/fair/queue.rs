@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 
 use crate::cpu::Cpu;
 use crate::fair::view::View;
-use crate::fair::{Balancer, Comparator};
+use crate::fair::{Balancer, Comparator, Limit};
 use crate::machine::Machine;
 use crate::signal::Average;
 use crate::task::{Home, Task};
@@ -29,6 +29,8 @@ pub(crate) struct Entity {
     vruntime: u64,
     /// 1024 = nice 0.
     pub weight: u64,
+    /// `cpu.weight` of its cgroup; none: it is in the root.
+    pub cgroup_weight: Option<u32>,
     pub cpu: usize,
     /// In a queue, or running.
     pub runnable: bool,
@@ -57,6 +59,8 @@ pub(crate) struct Queue {
 pub struct Fair {
     pub(crate) queues: Vec<Queue>,
     pub(crate) entities: Vec<Entity>,
+    /// Of cgroups.
+    pub(super) limits: Vec<Limit>,
     balancer: Box<dyn Balancer>,
     factor: u64,
 }
@@ -67,6 +71,7 @@ impl Fair {
         Fair {
             queues: vec![Queue { avg_idle_ns: 2 * MIGRATION_COST_NS, ..Queue::default() }; nr],
             entities: Vec::new(),
+            limits: Vec::new(),
             balancer: which.balancer(),
             factor: 1 + u64::from(nr.min(CPUS_MAX).ilog2()),
         }
@@ -76,12 +81,13 @@ impl Fair {
     pub fn spawn(&mut self, task: &Task, home: Home) {
         let weight = u64::from(task.c().scx.weight) * 1024 / 100;
         let cgroup_weight = match home {
-            Home::Kind(Some(weight), _) => weight,
-            _ => 100,
+            Home::Kind(weight, _) => weight,
+            Home::Made(_) => None,
         };
         self.entities.push(Entity {
             vruntime: 0,
-            weight: (weight * u64::from(cgroup_weight) / 100).max(1),
+            weight: (weight * u64::from(cgroup_weight.unwrap_or(100)) / 100).max(1),
+            cgroup_weight,
             cpu: task.cpu(),
             runnable: false,
             load: Average::of(1.0, 0),
@@ -149,6 +155,7 @@ impl Fair {
         entity.ran_ns += ran_ns;
         let first = queue.tasks.first().map_or(entity.vruntime, |(vruntime, _)| *vruntime);
         queue.min_vruntime = queue.min_vruntime.max(entity.vruntime.min(first));
+        self.draw(id, ran_ns);
     }
 
     /// check_preempt_wakeup(): it is more behind than the granularity.

@@ -169,6 +169,7 @@ impl Kernel {
                 Event::Look(domain) => self.look(domain),
                 Event::IdleTick(cpu, run_seq) => self.on(cpu).idle_tick(cpu, run_seq),
                 Event::Timer(key, start) => self.ext_timer(key, start),
+                Event::Period(weight) => self.fair_period(weight),
             }
         }
         self.now_ns = until_ns;

@@ -1,13 +1,14 @@
 //! What must hold of cgroups with a `cpu.max` on any machine: they get what it says, no more, and
 //! no less if they want it; and whoever has waited for a period runs at once when the limit goes.
 
-use powerpack_sim::{Kernel, Machine};
+use powerpack_sim::{Comparator, Kernel, Machine, Scheduler, System};
 use proptest::prelude::*;
 
 use super::world::{Load, WEIGHT_DEFAULT, boot, machines, plug, ranks_of, spawn};
 use super::{MS, config, policies};
 use crate::machine::topology::Ranks;
-use crate::settings::policy::Mode;
+use crate::settings::policy::{Mode, Policy};
+use crate::sim::system::powerpack;
 
 const SECONDS: u64 = 6;
 /// The cgroup's, and that of no other.
@@ -139,6 +140,30 @@ fn all_of_a_cgroup_run_now_and_then_however_little_it_may() {
 const MACHINE: &str = "name='two'\nabout=''\n[costs]\nhz=250\nswitch_us=2\nwake_us=5\n[core.any]\n\
                        threads=1\ncapacity=1024\nsmt_speed_pct=[100]\n[[llc]]\ncore='any'\n\
                        package=0\ncores=2\nnode=0\n";
+
+/// What four hogs have whose cgroup may use 30 % of a CPU, beside a hog without a limit (us).
+fn limited_us(scheduler: Scheduler) -> u64 {
+    let machine = Machine::parse(MACHINE).unwrap();
+    let mut kernel = Kernel::boot(&machine, &System { scheduler, governor: None });
+    kernel.limit_cgroup(WEIGHT, Some(30_000), 100_000, 0);
+    (0..4).for_each(|_| spawn(&mut kernel, &load((MS, 0), Some(WEIGHT))));
+    spawn(&mut kernel, &load((MS, 0), None));
+    kernel.run_until(SECONDS * 1000 * MS);
+    used_us(&kernel, 0, 4)
+}
+
+/// The systems that ours is compared with have a bandwidth control of their own.
+#[test]
+fn a_cgroup_has_the_same_as_under_the_earlier_systems() {
+    let machine = Machine::parse(MACHINE).unwrap();
+    let ranks = ranks_of(&machine);
+    let ours = powerpack(&machine, &ranks, Policy::of(Mode::Packing).to_bpf(&ranks));
+    let ours = limited_us(ours) as f64;
+    for (name, comparator) in Comparator::ALL {
+        let theirs = limited_us(Scheduler::Comparator(comparator)) as f64;
+        assert!((ours / theirs - 1.0).abs() < 0.02, "{name}: {ours} us, {theirs} there");
+    }
+}
 
 proptest! {
     #![proptest_config(config(60))]
