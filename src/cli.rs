@@ -43,7 +43,7 @@ pub struct Cli {
     #[arg(long, value_name = "ADDR", num_args = 0..=1, default_missing_value = METRICS_DEFAULT)]
     pub metrics: Option<SocketAddr>,
 
-    /// Before Linux 6.17: load nothing while a cgroup has a limit in cpu.max, which would not be enforced
+    /// On a kernel without CONFIG_EXT_GROUP_SCHED: load nothing while a cgroup has a limit in cpu.max, which would not be enforced
     #[arg(long)]
     pub require_cpu_max: bool,
 

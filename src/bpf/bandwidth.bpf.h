@@ -21,6 +21,71 @@ static __always_inline struct pp_limit *limit_of(u32 id)
 	return &limits[id % PP_MAX_LIMITS];
 }
 
+/* Where the next free place in limits[] is looked for: far from one that has just become free,
+ * which tasks that have left the cgroup may still name. */
+static u32 limit_cursor;
+/* Cgroups whose limit is not enforced, as all places are taken; the agent reads it. */
+u32 nr_unlimited;
+
+/* A free place for cgroup @cgroup_id; 0: there is none. */
+verified_once u32 claim_limit(u64 cgroup_id)
+{
+	u32 step;
+
+	bpf_for (step, 1, PP_MAX_LIMITS) {
+		u32 id = 1 + (limit_cursor + step) % (PP_MAX_LIMITS - 1);
+
+		if (!__sync_val_compare_and_swap(&limit_of(id)->cgroup_id, 0, cgroup_id)) {
+			limit_cursor = id;
+			return id;
+		}
+	}
+	return 0;
+}
+
+/* The place of a cgroup that is to have one; 0: there is none. Of several CPUs that see a new
+ * limit one takes it. */
+verified_once u32 place_of_limit(u64 cgroup_id, u32 *place __arg_nonnull)
+{
+	u32 id = *place, other;
+
+	if (id)
+		return id;
+	id = claim_limit(cgroup_id);
+	if (!id) {
+		__sync_fetch_and_add(&nr_unlimited, 1);
+		return 0;
+	}
+	other = __sync_val_compare_and_swap(place, 0, id);
+	if (!other)
+		return id;
+	limit_of(id)->cgroup_id = 0;
+	return other;
+}
+
+/* As tg_set_cfs_bandwidth() of the kernel: from now on with a full budget, and no debts. */
+verified_once int set_limit(u64 cgroup_id, u32 *place __arg_nonnull,
+			    const struct pp_cpu_max *max __arg_nonnull)
+{
+	struct pp_limit *limit;
+	u32 id;
+
+	if (!max->quota_ns && !*place)
+		return 0;
+	id = place_of_limit(cgroup_id, place);
+	if (!id)
+		return 0;
+	limit = limit_of(id);
+	limit->quota_ns = 0;
+	limit->period_ns = max->period_ns;
+	limit->burst_ns = max->burst_ns;
+	limit->period_began_ns = scx_bpf_now();
+	limit->budget_ns = max->quota_ns;
+	limit->quota_ns = max->quota_ns;
+	__sync_fetch_and_add(&cgroup_generation, 1);
+	return id;
+}
+
 /* A new period may have begun: one of the CPUs that see it adds the quota. */
 verified_once bool refill(u32 id, u64 now)
 {

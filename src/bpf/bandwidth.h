@@ -25,6 +25,21 @@
  * ends a scheduler under which a task does not run for the timeout of 20 s. */
 #define PP_HELD_MAX_NS 10000000000ULL
 
+/* What a cgroup's cpu.max says. */
+struct pp_cpu_max {
+	u64 quota_ns; /* 0: no limit */
+	u64 period_ns;
+	u64 burst_ns;
+};
+
+/* Whether a limit that is in force is another one than @max. */
+static inline int pp_is_other_limit(const struct pp_limit *limit, const struct pp_cpu_max *max)
+{
+	return limit->quota_ns != max->quota_ns ||
+	       (max->quota_ns &&
+		(limit->period_ns != max->period_ns || limit->burst_ns != max->burst_ns));
+}
+
 /* How many periods of @period_ns are over at @now since @began_ns. */
 static inline u64 pp_periods_over(u64 began_ns, u64 period_ns, u64 now)
 {

@@ -7,58 +7,19 @@
 
 #include "throttle.bpf.h"
 
-/* As the kernel passes "max". */
-#define PP_QUOTA_MAX_US (~0ULL)
-
-/* Where the next free place in limits[] is looked for: far from one that has just become free,
- * which tasks that have left the cgroup may still name. */
-static u32 limit_cursor;
-/* Cgroups whose limit is not enforced, as all places are taken; the agent reads it. */
-u32 nr_unlimited;
-
-/* A free place for cgroup @cgroup_id; 0: there is none. */
-verified_once u32 claim_limit(u64 cgroup_id)
+static __always_inline void note_cpu_max(struct cgroup *cgrp, struct pp_cgroup *state,
+					 u64 period_us, u64 quota_us, u64 burst_us)
 {
-	u32 step;
+	struct pp_cpu_max max = {
+		.quota_ns = quota_us == PP_QUOTA_MAX ? 0 : quota_us * PP_NS_PER_US,
+		.period_ns = period_us * PP_NS_PER_US,
+		.burst_ns = burst_us * PP_NS_PER_US,
+	};
+	u32 id = set_limit(cgrp->kn->id, &state->limit, &max);
 
-	bpf_for (step, 1, PP_MAX_LIMITS) {
-		u32 id = 1 + (limit_cursor + step) % (PP_MAX_LIMITS - 1);
-
-		if (!__sync_val_compare_and_swap(&limit_of(id)->cgroup_id, 0, cgroup_id)) {
-			limit_cursor = id;
-			return id;
-		}
-	}
-	return 0;
-}
-
-/* As tg_set_cfs_bandwidth() of the kernel: from now on with a full budget, and no debts. */
-static __always_inline void set_limit(struct cgroup *cgrp, struct pp_cgroup *state, u64 period_us,
-				      u64 quota_us, u64 burst_us)
-{
-	bool limited = quota_us != PP_QUOTA_MAX_US;
-	struct pp_limit *limit;
-	u32 id;
-
-	if (!limited && !state->limit)
-		return;
-	if (!state->limit)
-		state->limit = claim_limit(cgrp->kn->id);
-	id = state->limit;
-	if (!id) {
-		__sync_fetch_and_add(&nr_unlimited, 1);
-		return;
-	}
-	limit = limit_of(id);
-	limit->quota_ns = 0;
-	limit->period_ns = period_us * PP_NS_PER_US;
-	limit->burst_ns = burst_us * PP_NS_PER_US;
-	limit->period_began_ns = scx_bpf_now();
-	limit->budget_ns = limited ? quota_us * PP_NS_PER_US : 0;
-	limit->quota_ns = limited ? quota_us * PP_NS_PER_US : 0;
-	__sync_fetch_and_add(&cgroup_generation, 1);
 	/* Those that are held by the old limit. */
-	look_at_held_in(id, 0);
+	if (id)
+		look_at_held_in(id, 0);
 }
 
 s32 BPF_STRUCT_OPS_SLEEPABLE(powerpack_cgroup_init, struct cgroup *cgrp,
@@ -70,9 +31,10 @@ s32 BPF_STRUCT_OPS_SLEEPABLE(powerpack_cgroup_init, struct cgroup *cgrp,
 	if (!state)
 		return -ENOMEM;
 	state->weight = args->weight;
-	/* Since Linux 6.17. */
-	if (bpf_core_field_exists(args->bw_quota_us))
-		set_limit(cgrp, state, args->bw_period_us, args->bw_quota_us, args->bw_burst_us);
+	if (reports_cpu_max())
+		note_cpu_max(cgrp, state, args->bw_period_us, args->bw_quota_us, args->bw_burst_us);
+	else
+		poll_cpu_max(cgrp, state);
 	return 0;
 }
 
@@ -108,7 +70,7 @@ void BPF_STRUCT_OPS(powerpack_cgroup_set_bandwidth, struct cgroup *cgrp, u64 per
 	struct pp_cgroup *state = bpf_cgrp_storage_get(&cgroups, cgrp, NULL, 0);
 
 	if (state)
-		set_limit(cgrp, state, period_us, quota_us, burst_us);
+		note_cpu_max(cgrp, state, period_us, quota_us, burst_us);
 }
 
 void BPF_STRUCT_OPS(powerpack_cgroup_move, struct task_struct *p, struct cgroup *from,

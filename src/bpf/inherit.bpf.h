@@ -31,6 +31,38 @@ struct {
 	__type(value, struct pp_cgroup);
 } cgroups SEC(".maps");
 
+/* Before Linux 6.17 the kernel does not report cpu.max: it is read wherever a task looks for what
+ * it has from its cgroups, ten times a second at least. */
+static __always_inline void poll_cpu_max(struct cgroup *cgrp, struct pp_cgroup *group)
+{
+	struct pp_cpu_max max = {};
+
+	if (!read_cpu_max(cgrp, &max))
+		return;
+	if (group->limit ? pp_is_other_limit(limit_of(group->limit), &max) : max.quota_ns != 0)
+		set_limit(cgrp->kn->id, &group->limit, &max);
+}
+
+/* The same for all cgroups of @p, which waits until the limit of one of them lets it run. */
+verified_once int poll_limits_of(struct task_struct *p __arg_trusted)
+{
+	struct cgroup *cgrp = p->cgroups->dfl_cgrp;
+	u32 level;
+
+	bpf_for (level, 1, CGROUP_DEPTH_MAX) {
+		struct cgroup *ancestor = bpf_cgroup_ancestor(cgrp, level);
+		struct pp_cgroup *group;
+
+		if (!ancestor)
+			break;
+		group = bpf_cgrp_storage_get(&cgroups, ancestor, NULL, 0);
+		if (group)
+			poll_cpu_max(ancestor, group);
+		bpf_cgroup_release(ancestor);
+	}
+	return 0;
+}
+
 /* From a task's cgroup up to the root. */
 struct pp_path {
 	u64 *counts;	      /* that of the task, or of the last cgroup */
@@ -121,6 +153,8 @@ static void look_up_path(struct cgroup *cgrp, struct pp_path *path)
 		if (group) {
 			if (group->weight)
 				add_group(path, group, is_idle_group(ancestor));
+			if (!reports_cpu_max())
+				poll_cpu_max(ancestor, group);
 			path->workload = path->workload ?: group->workload;
 			add_limit(path, group->limit);
 		}

@@ -10,6 +10,8 @@
 #include <scx/common.bpf.h>
 #include <bpf/bpf_core_read.h>
 
+#include "bandwidth.h"
+
 /* Macros of the kernel's. What runs, or is about to: as old as __state. */
 #define TASK_RUNNING 0
 /* All threads of the process are to end. */
@@ -64,22 +66,66 @@ struct cgroup___subsys {
 	void *subsys[16];
 } __attribute__((preserve_access_index));
 
-struct task_group___idle {
+/* Without a name for the inner struct, as in task_struct___uclamp. */
+struct task_group___own {
 	int idle;
+	struct {
+		s64 period;
+		u64 quota, burst;
+	} cfs_bandwidth;
 } __attribute__((preserve_access_index));
 
-/* Whether its cpu.idle is set. Newer kernels have an operation for that, but it can be read on
- * all. A css is the first member of its task_group. */
-static __always_inline bool is_idle_group(struct cgroup *cgrp)
+/* What the cpu controller knows of a cgroup: NULL for one without it. A css is the first member of
+ * its task_group. */
+static __always_inline struct task_group___own *task_group_of(struct cgroup *cgrp)
 {
 	struct cgroup___subsys *group = (void *)cgrp;
-	struct task_group___idle *task_group = NULL;
+	struct task_group___own *task_group = NULL;
+
+	bpf_core_read(&task_group, sizeof(task_group),
+		      group->subsys + bpf_core_enum_value(enum cgroup_subsys_id, cpu_cgrp_id));
+	return task_group;
+}
+
+/* Whether its cpu.idle is set. Newer kernels have an operation for that, but it can be read on
+ * all. */
+static __always_inline bool is_idle_group(struct cgroup *cgrp)
+{
+	struct task_group___own *task_group = NULL;
 
 	if (!bpf_core_field_exists(task_group->idle))
 		return false;
-	bpf_core_read(&task_group, sizeof(task_group),
-		      group->subsys + bpf_core_enum_value(enum cgroup_subsys_id, cpu_cgrp_id));
+	task_group = task_group_of(cgrp);
 	return task_group && BPF_CORE_READ(task_group, idle) > 0;
+}
+
+/* Whether the kernel reports cpu.max and its changes: since Linux 6.17. */
+static __always_inline bool reports_cpu_max(void)
+{
+	struct scx_cgroup_init_args *args = NULL;
+
+	return bpf_core_field_exists(args->bw_quota_us);
+}
+
+/* As the kernel has RUNTIME_INF, for "max". */
+#define PP_QUOTA_MAX (~0ULL)
+
+/* A cgroup's cpu.max as the kernel's own scheduler keeps it; false: that has none. */
+static __always_inline bool read_cpu_max(struct cgroup *cgrp, struct pp_cpu_max *max)
+{
+	struct task_group___own *task_group = NULL;
+	u64 quota;
+
+	if (!bpf_core_field_exists(task_group->cfs_bandwidth.quota))
+		return false;
+	task_group = task_group_of(cgrp);
+	if (!task_group)
+		return false;
+	quota = BPF_CORE_READ(task_group, cfs_bandwidth.quota);
+	max->quota_ns = quota == PP_QUOTA_MAX ? 0 : quota;
+	max->period_ns = BPF_CORE_READ(task_group, cfs_bandwidth.period);
+	max->burst_ns = BPF_CORE_READ(task_group, cfs_bandwidth.burst);
+	return true;
 }
 
 /* What is read of cgroup v2's root, and of its cpuset: its CPUs are a pointer or, with

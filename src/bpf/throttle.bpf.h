@@ -16,6 +16,10 @@
 /* Until the timer looks again for a task that was about to be held as it looked. */
 #define PP_LOOK_AGAIN_NS (1 * PP_NS_PER_MS)
 
+/* How soon a limit that has been raised lets held tasks run, where the kernel does not report it.
+ */
+#define PP_POLL_NS (100 * PP_NS_PER_MS)
+
 /* Up to this many held tasks are looked at each time that the timer fires. Not a constant to the
  * verifier, as starving_look_max. */
 u32 held_look_max = 65536;
@@ -65,12 +69,13 @@ verified_once int look_at_held_in(u32 id, u64 ns)
 	return 0;
 }
 
-/* How long this period still takes. */
-static __always_inline u64 period_left(const struct pp_limit *limit, u64 now)
+/* When to look at held tasks again: as the period ends, or before if cpu.max may change unheard. */
+static __always_inline u64 next_look(const struct pp_limit *limit, u64 now)
 {
 	u64 over = since(now, limit->period_began_ns);
+	u64 left = over < limit->period_ns ? limit->period_ns - over : 0;
 
-	return over < limit->period_ns ? limit->period_ns - over : 0;
+	return reports_cpu_max() || left < PP_POLL_NS ? left : PP_POLL_NS;
 }
 
 /* The task is held for limit @id: one that waits in no queue that a CPU serves. */
@@ -121,7 +126,7 @@ verified_once bool hold(struct task_struct *p __arg_trusted, struct pp_task *tas
 	count(PP_EV_THROTTLE);
 	note_why(p, task, PP_WHY_THROTTLED, scx_bpf_task_cpu(p));
 	begin_hold(task, id, now);
-	look_at_held_in(id, period_left(limit_of(id), now));
+	look_at_held_in(id, next_look(limit_of(id), now));
 	scx_bpf_dsq_insert(p, held_dsq(id), PP_SLICE_ALONE_NS, enq_flags);
 	return true;
 }
@@ -221,13 +226,15 @@ static __always_inline void move_held_off(s32 cpu)
 
 /* Whether @p, which is held, may run, by what its limit has. One that has been held for long runs
  * for the watchdog alone. */
-static __always_inline bool may_release(const struct task_struct *p, struct pp_task *task,
-					u32 looks, u64 now)
+static __always_inline bool may_release(struct task_struct *p, struct pp_task *task, u32 looks,
+					u64 now)
 {
 	struct pp_limit *limit = limit_of(task->held);
 
 	if (limit->looks != looks) {
 		limit->looks = looks;
+		if (!reports_cpu_max())
+			poll_limits_of(p);
 		limit->releases = is_used_up(task->held, now) ? 0
 				  : limit->quota_ns	      ? pp_releases(limit->budget_ns)
 							      : ~0U;
@@ -263,7 +270,7 @@ static int release_held(void *map, u32 *key, struct bpf_timer *timer)
 			release_task(BPF_FOR_EACH_ITER, p, task);
 			continue;
 		}
-		left = period_left(limit_of(task->held), now);
+		left = next_look(limit_of(task->held), now);
 		next = seen && next < left ? next : left;
 		seen = true;
 	}

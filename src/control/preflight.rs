@@ -31,8 +31,28 @@ pub fn check_can_load() -> Result<()> {
 
 /// Fails if a cgroup has a limit that would not be enforced, with what to do.
 pub fn check_cpu_max() -> Result<()> {
-    match cgroups::ignored_cpu_max(CpuMaxLimits::of_kernel()?.paths()) {
+    refuse_ignored(CpuMaxLimits::of_kernel()?.paths())
+}
+
+fn refuse_ignored(paths: &[String]) -> Result<()> {
+    match cgroups::ignored_cpu_max(paths) {
         Some(sentence) => bail!("{sentence}: remove the limit, or leave out --require-cpu-max"),
         None => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_limit_that_would_not_be_enforced_is_refused() {
+        assert!(refuse_ignored(&[]).is_ok());
+        let said = refuse_ignored(&["job.slice".into()]).unwrap_err().to_string();
+        assert_eq!(
+            said,
+            "cpu.max of job.slice is not enforced while this scheduler runs: remove the limit, or \
+             leave out --require-cpu-max"
+        );
     }
 }

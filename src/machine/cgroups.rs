@@ -80,7 +80,7 @@ fn confined_to(path: String) -> Option<(String, Vec<usize>)> {
 /// The cgroups with a `cpu.max` that is not enforced, looked for once a second at most.
 #[derive(Debug)]
 pub struct CpuMaxLimits {
-    /// The kernel tells the scheduler of all limits.
+    /// The kernel reports cgroups, so that the scheduler enforces all limits.
     enforced: bool,
     found: Option<(Instant, Vec<String>)>,
 }
@@ -88,7 +88,7 @@ pub struct CpuMaxLimits {
 impl CpuMaxLimits {
     /// Of this kernel. Fails where it has no BTF.
     pub fn of_kernel() -> Result<Self> {
-        let enforced = kernel::tells_cpu_max(&KernelNames::read()?);
+        let enforced = kernel::reports_cgroups(&KernelNames::read()?);
         Ok(CpuMaxLimits { enforced, found: None })
     }
 

@@ -91,9 +91,16 @@ impl KernelNames {
     }
 }
 
-/// Whether the kernel tells a scheduler of limits in `cpu.max`: since Linux 6.17.
-pub fn tells_cpu_max(names: &KernelNames) -> bool {
-    names.has("cgroup_prep_move") && names.has("cgroup_set_bandwidth")
+/// Whether the kernel reports cgroups to a scheduler: with `CONFIG_EXT_GROUP_SCHED`. The name is
+/// only in `struct sched_ext_ops`.
+pub fn reports_cgroups(names: &KernelNames) -> bool {
+    names.has("cgroup_prep_move")
+}
+
+/// Whether it reports limits in `cpu.max` too: since Linux 6.17. The BPF side reads them where it
+/// does not.
+pub fn reports_cpu_max(names: &KernelNames) -> bool {
+    reports_cgroups(names) && names.has("cgroup_set_bandwidth")
 }
 
 /// struct btf_header (`include/uapi/linux/btf.h`): magic, version, flags, hdr_len,

@@ -218,14 +218,13 @@ fn open(object: &mut MaybeUninit<OpenObject>) -> Result<OpenBpfSkel<'_>> {
     if names.has("SCX_OPS_ENQ_MIGRATION_DISABLED") {
         ops.flags |= ENQ_MIGRATION_DISABLED;
     }
-    // Only in struct sched_ext_ops, and only with CONFIG_EXT_GROUP_SCHED.
-    if !names.has("cgroup_prep_move") {
+    if !kernel::reports_cgroups(&names) {
         ops.cgroup_init = std::ptr::null_mut();
         ops.cgroup_exit = std::ptr::null_mut();
         ops.cgroup_set_weight = std::ptr::null_mut();
         ops.cgroup_move = std::ptr::null_mut();
     }
-    if !kernel::tells_cpu_max(&names) {
+    if !kernel::reports_cpu_max(&names) {
         ops.cgroup_set_bandwidth = std::ptr::null_mut();
     }
     uei_set_size!(skel, powerpack_ops, uei);

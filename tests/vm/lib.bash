@@ -49,8 +49,8 @@ kernel_is_back() {
 	fail "the kernel's scheduler is not back after 5 s ($i tries)"
 }
 
-# Whether the kernel tells a scheduler of cpu.max: since Linux 6.17.
-tells_cpu_max() { grep -qa cgroup_set_bandwidth /sys/kernel/btf/vmlinux; }
+# Whether the kernel reports changes of cpu.max to a scheduler: since Linux 6.17.
+reports_cpu_max() { grep -qa cgroup_set_bandwidth /sys/kernel/btf/vmlinux; }
 
 # The scheduler's status must match $1.
 status_says() {

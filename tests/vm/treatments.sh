@@ -1,7 +1,6 @@
 #!/usr/bin/env bash
 # The table of workloads: a cgroup that is to be spread is spread in packing, and one that is
-# to be packed is packed in spread. A cgroup's limit that is not enforced is told of,
-# or refused.
+# to be packed is packed in spread. The limit of a cgroup is in the status while it is in force.
 # vm: --virtual-time
 . "$(dirname "$0")/lib.bash"
 
@@ -24,20 +23,14 @@ light_tasks_use() {
 # The limit is put on one of the two levels only: the other has none to tell of.
 echo +cpu >/sys/fs/cgroup/cgroup.subtree_control
 echo "20000 100000" >/sys/fs/cgroup/job.slice/cpu.max
-sentence='cpu.max of job.slice is not enforced while this scheduler runs'
+sentence='cpu.max of job.slice: 20 of 100 ms; throttled in 0 of'
 
 echo 'mode = "packing"' >$config
-if tells_cpu_max; then
-	sentence='cpu.max of job.slice: 20 of 100 ms; throttled in 0 of'
-else
-	refused "$sentence: remove the limit" scx_powerpack --config $config --require-cpu-max
-fi
-start --config $config
-tells_cpu_max || grep -q "$sentence" $LOG || fail "cpu.max is ignored in silence at loading: $(<$LOG)"
-scx_powerpack status | grep -q "$sentence" || fail "status does not tell of cpu.max"
+start --config $config --require-cpu-max
+scx_powerpack status | grep -q "$sentence" || fail "status does not report cpu.max"
 echo "max 100000" >/sys/fs/cgroup/job.slice/cpu.max
 nap 1.1
-scx_powerpack status | grep -q cpu.max && fail "status tells of a limit that is gone"
+scx_powerpack status | grep -q cpu.max && fail "status reports a limit that is gone"
 stop
 start --config $config --require-cpu-max
 light_tasks_use packing '' 1
