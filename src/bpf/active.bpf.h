@@ -368,8 +368,11 @@ verified_once int begin_cpu(u32 rank)
 
 	state->rank = rank;
 	begin_free_rank(rank);
+	begin_cpu_word(cpu_at(rank), rank);
 	state->capacity = topology.capacity_of_rank[rank % PP_MAX_CPUS];
-	state->online = state->seen = !!(topology.online[rank_word(rank)] & rank_bit(rank));
+	state->online = !!(topology.online[rank_word(rank)] & rank_bit(rank));
+	if (state->online)
+		seen_ranks[rank_word(rank)] |= rank_bit(rank);
 	return 0;
 }
 

@@ -163,8 +163,7 @@ struct pp_cpu {
 	u16 direct_waiting; /* one of them has not run yet */
 	u32 dispatches;
 	u16 online;
-	u8 seen;     /* has been online since the scheduler was loaded */
-	u8 tickless; /* an isolated CPU: what it runs has a slice without end */
+	u16 tickless; /* an isolated CPU: what it runs has a slice without end */
 	u32 curr_queue;
 	u32 perf; /* 0..1024, the performance target that was last set */
 	/* Real-time tasks and the like, which go before all of ours. */

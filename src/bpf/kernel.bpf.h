@@ -61,6 +61,17 @@ static __always_inline void task_clamps(struct task_struct *p, u32 *least, u32 *
 	*most = max;
 }
 
+/* CPUs @word * 64 and on of those that @p may run on, a bit each; 0: it cannot be read. Not by
+ * bpf_cpumask_test_cpu(), whose cost grows with the CPUs. */
+static __always_inline u64 allowed_cpus(struct task_struct *p, u32 word)
+{
+	const struct cpumask *mask = BPF_CORE_READ(p, cpus_ptr);
+	u64 cpus = 0;
+
+	bpf_probe_read_kernel(&cpus, sizeof(cpus), (const u64 *)mask + word);
+	return cpus;
+}
+
 /* What is read of a cgroup with the cpu controller. */
 struct cgroup___subsys {
 	void *subsys[16];

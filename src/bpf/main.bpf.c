@@ -284,8 +284,8 @@ static void note_hotplug(s32 cpu, bool online)
 	state->running_since_ns = 0;
 	state->rt_since_ns = 0;
 	state->rt_preempts = 0;
-	if (online && !state->seen) {
-		state->seen = 1;
+	if (online && !test_rank(seen_ranks, rank_of(cpu))) {
+		__sync_fetch_and_or(&seen_ranks[rank_word(rank_of(cpu))], rank_bit(rank_of(cpu)));
 		__sync_fetch_and_add(&cpus_generation, 1);
 	}
 	if (!online)

@@ -7,6 +7,7 @@
 #define PP_SCOPE_BPF_H
 
 #include "account.bpf.h"
+#include "cpu_words.bpf.h"
 #include "partitions.bpf.h"
 
 /* Of word @word of the ranks those that are active or, @packed, would be in packing. */
@@ -109,23 +110,17 @@ verified_once u32 scope_of(const struct pp_task *task __arg_nonnull)
 verified_once int refresh_allowed(struct task_struct *p __arg_trusted,
 				  struct pp_task *task __arg_nonnull)
 {
-	bool restricted = false;
-	u32 rank;
+	u64 missing = 0;
+	u32 word;
 
 	task->cpus_generation = cpus_generation;
-	for (int word = 0; word < PP_RANK_WORDS; word++)
+	for (word = 0; word < PP_RANK_WORDS; word++)
 		task->allowed[word] = 0;
-	/* To the verifier a sleepable op may call this too: the one that starts the timer of
-	 * throttle.bpf.h. */
-	bpf_rcu_read_lock();
-	bpf_for (rank, 0, topology.nr_ranks) {
-		if (bpf_cpumask_test_cpu(cpu_at(rank), p->cpus_ptr))
-			task->allowed[rank_word(rank)] |= rank_bit(rank);
-		else if (is_free_rank(rank) && cpu_state(cpu_at(rank))->seen)
-			restricted = true;
-	}
-	bpf_rcu_read_unlock();
-	task->restricted = restricted;
+	for (word = 0; word < nr_cpu_words && word < PP_RANK_WORDS; word++)
+		allow_cpus(task, allowed_cpus(p, word), word);
+	for (word = 0; word < topology.nr_words && word < PP_RANK_WORDS; word++)
+		missing |= free_ranks[word] & seen_ranks[word] & ~task->allowed[word];
+	task->restricted = missing != 0;
 	return 0;
 }
 

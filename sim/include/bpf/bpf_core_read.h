@@ -10,4 +10,4 @@
 #define cpu_cgrp_id 0
 #define cpuset_cgrp_id 0
 #define bpf_core_enum_value_exists(type, value) ((void)sizeof(value), 0)
-#define bpf_probe_read_kernel(to, size, from) ((void)(to), (void)(from), -1)
+#define bpf_probe_read_kernel(to, size, from) (__builtin_memcpy(to, from, size), 0)

@@ -94,6 +94,24 @@ fn a_cpuset_is_filled_cpu_by_cpu_as_the_machine_is() {
     }
 }
 
+/// Of 256 CPUs, whose ranks are in another order: a few in each word of the kernel's mask, or all
+/// but these. Hogs that may use them use all of them, and no others.
+#[test]
+fn an_affinity_on_a_large_machine_names_the_cpus_that_it_means() {
+    let machine = Machine::find("epyc-2s").unwrap();
+    let ranks = ranks_of(&machine);
+    for (cpus, hogs) in [(1 << 5, 16), (!(1 << 5), 300), (0x0101_0000, 32), (0x7fff_0000, 140)] {
+        let mut kernel = boot(&machine, &ranks, Mode::Spread);
+        (0..hogs).for_each(|_| spawn(&mut kernel, &Load { cpus, ..Load::hog() }));
+        kernel.run_until(100 * MS);
+        for (cpu, state) in kernel.cpus.iter().enumerate() {
+            let pct = state.non_idle_ns / MS;
+            let allowed = cpus >> (cpu % 32) & 1 == 1;
+            assert!(pct <= 100 && (pct > 80) == allowed, "{cpus:#x}: CPU {cpu} {pct} % busy");
+        }
+    }
+}
+
 fn evacuated(cores: usize) -> Option<Policy> {
     Some(Policy { max_cores: Some(cores), ..Policy::of(Mode::Packing) })
 }
