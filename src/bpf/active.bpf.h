@@ -259,12 +259,14 @@ verified_once int set_active(void)
 		to_wake[word] = active[word] &
 				(changed && topology.nr_llcs > 1 ? ~0ULL : ~was_active[word]);
 	for (node = 0; node < topology.nr_nodes && node < PP_MAX_NODES; node++) {
-		u32 ranks = node_state(node)->end - topology.node_begin[node % PP_MAX_NODES];
-
-		if (!nr && ranks)
+		if (is_node_active(node)) {
 			active_set.main = node;
-		nr += ranks;
+			break;
+		}
 	}
+	/* Not the lengths of the prefixes: a partition may have CPUs in them. */
+	for (word = 0; word < topology.nr_words && word < PP_RANK_WORDS; word++)
+		nr += __builtin_popcountll(active[word]);
 	active_set.nr = nr;
 	return 0;
 }

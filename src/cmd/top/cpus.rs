@@ -70,13 +70,16 @@ impl Layout {
     pub fn legend(&self) -> String {
         match self {
             Layout::Bars => {
-                "CPUs in the order in which they are filled   * active  w waiting".into()
+                "CPUs in the order in which they are filled   * active  i isolated  w waiting"
+                    .into()
             }
             Layout::Page(page, pages) => {
-                format!("CPUs, page {page} of {pages}   * active  w waiting   PgUp PgDn")
+                format!(
+                    "CPUs, page {page} of {pages}   * active  i isolated  w waiting   PgUp PgDn"
+                )
             }
             Layout::Map(_) => {
-                "CPUs ▁▂▃▄▅▆▇█ active  · idle, o O busy surplus  x offline  w waiting  PgDn bars"
+                "CPUs ▁█ active  · surplus, o O busy  i isolated  x offline  w waiting  PgDn bars"
                     .into()
             }
         }
@@ -168,7 +171,11 @@ impl Row<'_> {
 }
 
 fn cpu_line(model: &Model, cpu: &CpuStatus, sign: char, width: usize) -> Line<'static> {
-    let mark = if cpu.active { '*' } else { ' ' };
+    let mark = match cpu {
+        CpuStatus { isolated: true, .. } => 'i',
+        CpuStatus { active: true, .. } => '*',
+        _ => ' ',
+    };
     let name = format!("{mark}{sign}{:>4} ", cpu.cpu);
     if !cpu.online {
         return Line::raw(name + "offline");
@@ -203,9 +210,9 @@ fn queue(waiting: u32) -> String {
     if waiting == 0 { String::new() } else { format!("w{waiting}") }
 }
 
-/// What surplus CPUs do is what one looks for.
+/// What surplus CPUs do is what one looks for. Isolated ones are neither.
 fn busy_style(model: &Model, cpu: &CpuStatus) -> Style {
-    match (model.colour, cpu.active) {
+    match (model.colour && !cpu.isolated, cpu.active) {
         (false, _) => Style::new(),
         (true, true) => Style::new().fg(Color::Green),
         (true, false) => Style::new().fg(Color::Yellow),
@@ -281,6 +288,7 @@ fn cell(model: &Model, cpu: &CpuStatus) -> Span<'static> {
     let pct = model.non_idle_pct(cpu.rank).unwrap_or(0.0);
     let sign = match (cpu.online, cpu.active) {
         (false, _) => "x",
+        _ if cpu.isolated => "i",
         (true, true) => LEVELS[((pct / 100.0 * 8.0) as usize).min(7)],
         (true, false) if pct < IDLE_PCT => "·",
         (true, false) if pct < 50.0 => "o",

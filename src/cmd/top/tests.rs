@@ -96,6 +96,19 @@ fn a_large_machine_is_seen_at_a_glance() {
 }
 
 #[test]
+fn an_isolated_cpu_is_neither_active_nor_surplus() {
+    for (cpus, shown) in [(4, "i└"), (256, "p0 L0   w3 ▅i ▁▁")] {
+        let mut model = model(cpus);
+        let mut isolated = sample(cpus, 12);
+        let cpu = &mut isolated.status.cpus[1];
+        (cpu.active, cpu.isolated, cpu.online) = (false, true, true);
+        model.learn(Ok(isolated));
+        let lines = screen(&mut model, 80, 24);
+        assert!(lines.iter().any(|line| line.starts_with(shown)), "{lines:?}");
+    }
+}
+
+#[test]
 fn the_largest_machine_is_seen_at_a_glance() {
     let lines = screen(&mut model(1024), 80, 24);
     let map = lines[5..19].concat();
