@@ -160,7 +160,7 @@ fn packing(max_ranks: u32) -> pp_policy {
         sync_stacks: 1,
         whole_llcs: 0,
         small_util: 1024,
-        least_kind: 0,
+        min_kind: 0,
         pad: 0,
     }
 }
@@ -240,7 +240,7 @@ fn a_task_fits_the_smallest_kind_with_a_margin() {
 #[test]
 fn a_word_of_the_user_goes_before_capacity_and_capacity_before_size() {
     let (packing, small) = (packing(4), pp_policy { small_util: 205, ..packing(4) });
-    let spread = pp_policy { min_ranks: 4, least_kind: 2, ..packing };
+    let spread = pp_policy { min_ranks: 4, min_kind: 2, ..packing };
     let need = Need::default();
     let (pack, at_once, efficient) = (
         Need { workload: intf::pp_workload_PP_WORKLOAD_PACK, ..need },

@@ -169,7 +169,7 @@ verified_once int size_nodes(void)
 	u32 rank, node;
 
 	for (node = 0; node < topology.nr_nodes && node < PP_MAX_NODES; node++)
-		node_state(node)->full = sizing_of(node)->demand > sizing_of(node)->most;
+		node_state(node)->full = sizing_of(node)->demand > sizing_of(node)->carries;
 	if (topology.nr_nodes > 1)
 		pp_share_demand(sizings, topology.nr_nodes);
 	bpf_for (rank, 0, topology.nr_free)

@@ -51,10 +51,10 @@ static inline u64 pp_periods_over(u64 began_ns, u64 period_ns, u64 now)
 /* The budget after @periods more; @quota_ns is above 0. */
 static inline s64 pp_budget_refill(s64 budget_ns, u64 periods, u64 quota_ns, u64 burst_ns)
 {
-	s64 most = quota_ns + burst_ns;
-	u64 missing = budget_ns < most ? most - budget_ns : 0;
+	s64 budget_max = quota_ns + burst_ns;
+	u64 missing = budget_ns < budget_max ? budget_max - budget_ns : 0;
 
-	return periods > missing / quota_ns ? most : budget_ns + (s64)(periods * quota_ns);
+	return periods > missing / quota_ns ? budget_max : budget_ns + (s64)(periods * quota_ns);
 }
 
 /* By how much a budget is beyond what may be kept: a reservation of the period before, given back

@@ -98,9 +98,9 @@ static inline u64 pp_vtime_owed(u64 vtime, u64 clock, u32 weight, u64 owed_ns)
 /* The virtual time of a task as it joins a queue: within the lag. */
 static inline u64 pp_vtime_join(u64 vtime, u64 clock, u32 weight, u64 tick_ns, u64 owed_ns)
 {
-	u64 most = clock + pp_vtime_turn(weight, tick_ns);
+	u64 max = clock + pp_vtime_turn(weight, tick_ns);
 
-	return (s64)(vtime - most) > 0 ? most : pp_vtime_owed(vtime, clock, weight, owed_ns);
+	return (s64)(vtime - max) > 0 ? max : pp_vtime_owed(vtime, clock, weight, owed_ns);
 }
 
 /* The same lag by another clock. */
@@ -122,9 +122,9 @@ static inline u64 pp_vtime_move(u64 vtime, u64 from_clock, u64 to_clock)
 
 static inline s64 pp_common_lead(s64 lead, u32 weight, u64 tick_ns)
 {
-	s64 most = PP_LEAD_MAX_TURNS * pp_vtime_turn(weight, tick_ns);
+	s64 max = PP_LEAD_MAX_TURNS * pp_vtime_turn(weight, tick_ns);
 
-	return lead < -most ? -most : lead < most ? lead : most;
+	return lead < -max ? -max : lead < max ? lead : max;
 }
 
 /* Whether a task whose turn ends goes to a CPU where what runs began by @lead later than it would

@@ -97,7 +97,7 @@ struct pp_policy {
 	/* Tasks that need more may use any CPU; 0..1024, 1024: none does. */
 	u32 small_util;
 	/* Tasks are for this kind of core or a larger one as long as one is idle. */
-	u32 least_kind;
+	u32 min_kind;
 	u32 pad;
 };
 _Static_assert(sizeof(struct pp_policy) == 56, "pp_policy is shared with Rust");

@@ -46,7 +46,7 @@ struct task_struct___uclamp {
 
 /* What the user asks @p to be given at least and at most, 0..1024, as it was when it
  * last became runnable; left alone if the kernel does not say. */
-static __always_inline void task_clamps(struct task_struct *p, u32 *least, u32 *most)
+static __always_inline void task_clamps(struct task_struct *p, u32 *clamp_min, u32 *clamp_max)
 {
 	struct task_struct___uclamp *clamped = (void *)p;
 	u32 max;
@@ -57,8 +57,8 @@ static __always_inline void task_clamps(struct task_struct *p, u32 *least, u32 *
 	/* 0: no task uses clamps, and the kernel has not filled them in. */
 	if (!max)
 		return;
-	*least = BPF_CORE_READ_BITFIELD(clamped, uclamp[0].value);
-	*most = max;
+	*clamp_min = BPF_CORE_READ_BITFIELD(clamped, uclamp[0].value);
+	*clamp_max = max;
 }
 
 /* CPUs @word * 64 and on of those that @p may run on, a bit each; 0: it cannot be read. Not by

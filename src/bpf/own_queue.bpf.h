@@ -27,15 +27,15 @@ verified_once bool may_use(const struct pp_task *task __arg_nonnull, s32 cpu, u3
 /* The CPU for whose queue the fewest wait. */
 verified_once s32 shortest_queue(const struct pp_task *task __arg_nonnull, s32 here, u32 end)
 {
-	u32 rank, least = ~0U;
+	u32 rank, load_min = ~0U;
 	s32 best = here;
 
 	bpf_for (rank, 0, topology.nr_ranks) {
 		s32 cpu = cpu_at(rank);
 		u32 load = 2 * queue_of(cpu_queue(cpu))->nr + (cpu != here);
 
-		if (load < least && may_use(task, cpu, end)) {
-			least = load;
+		if (load < load_min && may_use(task, cpu, end)) {
+			load_min = load;
 			best = cpu;
 		}
 	}
@@ -67,7 +67,7 @@ verified_once s64 lead_of(const struct pp_task *task __arg_nonnull, s32 cpu, s32
  * for another one have had more for their weight. */
 verified_once s32 fairest_queue(const struct pp_task *task __arg_nonnull, s32 here, u32 end)
 {
-	s64 most = 0;
+	s64 lead_max = 0;
 	s32 best = here;
 	u32 rank;
 
@@ -82,12 +82,12 @@ verified_once s32 fairest_queue(const struct pp_task *task __arg_nonnull, s32 he
 		if (!has_own_rivals(cpu))
 			return cpu;
 		lead = lead_of(task, cpu, here);
-		if (lead > most) {
-			most = lead;
+		if (lead > lead_max) {
+			lead_max = lead;
 			best = cpu;
 		}
 	}
-	return pp_is_worth_moving(most, task->weight) ? best : here;
+	return pp_is_worth_moving(lead_max, task->weight) ? best : here;
 }
 
 /* A waking task is served before hogs in any queue, and the sooner the fewer wait there. One

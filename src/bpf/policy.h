@@ -94,16 +94,16 @@ static inline u64 pp_queued_work(u64 left_ns)
 }
 
 /* The same of a class, at least. */
-static inline u64 pp_class_least(u32 run_class)
+static inline u64 pp_class_min(u32 run_class)
 {
-	static const u64 least_ns[PP_RUN_CLASSES] = {
+	static const u64 min_ns[PP_RUN_CLASSES] = {
 		0,
 		256 * PP_NS_PER_US,
 		PP_NS_PER_MS,
 		PP_SLICE_SHARED_NS,
 	};
 
-	return least_ns[run_class % PP_RUN_CLASSES];
+	return min_ns[run_class % PP_RUN_CLASSES];
 }
 
 /* What a queue of @nr tasks holds. */
@@ -118,15 +118,15 @@ struct pp_queued {
 static inline u64 pp_last_work(const struct pp_queued *queue, u64 own_ns)
 {
 	u32 own_class = pp_run_class(own_ns), longest = 0;
-	u64 last, least;
+	u64 last, min;
 
 	for (u32 class = 0; class < PP_RUN_CLASSES; class ++)
 		longest = queue->queued_ns[class] > 0 ? class : longest;
 	if (own_class > longest)
 		return own_ns;
 	last = queue->queued_ns[longest] > 0 ? (u64)queue->queued_ns[longest] / queue->nr : 0;
-	least = pp_class_least(longest);
-	last = last > least ? last : least;
+	min = pp_class_min(longest);
+	last = last > min ? last : min;
 	return own_class == longest && own_ns < last ? own_ns : last;
 }
 

@@ -65,14 +65,15 @@ static __always_inline u32 task_util(const struct pp_task *task)
 /* Which kind of core carries the task now; looked up where its utilization changes. */
 static __always_inline void refresh_kind(struct task_struct *p, struct pp_task *task)
 {
-	u32 least = 0, most = PP_CAPACITY_MAX;
+	u32 clamp_min = 0, clamp_max = PP_CAPACITY_MAX;
 
 	if (topology.nr_kinds <= 1)
 		return;
-	task_clamps(p, &least, &most);
-	task->kind = pp_fit_kind(task_util(task), least, most, topology.capacity_of_kind,
+	task_clamps(p, &clamp_min, &clamp_max);
+	task->kind = pp_fit_kind(task_util(task), clamp_min, clamp_max, topology.capacity_of_kind,
 				 topology.nr_kinds);
-	task->kept_small = pp_is_kept_small(most, topology.capacity_of_kind[0], topology.nr_kinds);
+	task->kept_small =
+		pp_is_kept_small(clamp_max, topology.capacity_of_kind[0], topology.nr_kinds);
 }
 
 /* Whether the task may run on any CPU of @scope. */

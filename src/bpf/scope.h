@@ -51,7 +51,7 @@ static inline int pp_is_migration_off(u32 levels, int current, u32 prologue_leve
  * capacity, then size. */
 static inline u32 pp_scope_of(const struct pp_policy *policy, const struct pp_need *task)
 {
-	u32 kind = task->kind > policy->least_kind ? task->kind : policy->least_kind;
+	u32 kind = task->kind > policy->min_kind ? task->kind : policy->min_kind;
 	int all_active = policy->min_ranks >= policy->max_ranks;
 
 	if (task->workload == PP_WORKLOAD_EFFICIENT)

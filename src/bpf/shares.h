@@ -31,7 +31,7 @@
 /* One that sleeps most of the time looks for its weight this often: the others may have gone. */
 #define PP_SHARE_OLD_NS (100 * 1000 * 1000ULL)
 /* Runnable time of less is not worth a look as a task exits. */
-#define PP_SHARE_LEAST_NS (50 * 1000ULL)
+#define PP_SHARE_MIN_NS (50 * 1000ULL)
 
 /* An epoch, in which all that competes is seen: PP_WAIT_MAX_NS and a turn. */
 #define PP_EPOCH_SHIFT 30
@@ -114,7 +114,7 @@ static inline int pp_is_share_due(u64 run_ns, u64 runnable_ns, u64 since_ns, enu
 {
 	return runnable_ns >= PP_SHARE_EVERY_NS || since_ns >= PP_SHARE_OLD_NS ||
 	       (stop == PP_STOP_SLEEPS && run_ns >= PP_SHARE_EVERY_NS) ||
-	       (stop == PP_STOP_EXITS && runnable_ns >= PP_SHARE_LEAST_NS);
+	       (stop == PP_STOP_EXITS && runnable_ns >= PP_SHARE_MIN_NS);
 }
 
 #endif /* PP_SHARES_H */

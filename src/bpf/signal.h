@@ -120,9 +120,9 @@ static inline u32 pp_missing(u32 util_est, u32 util)
  * machine has, at most, or the product would not fit 64 bits. */
 static inline s64 pp_promise_left(s64 promised, u64 dt_ns)
 {
-	const s64 most = (s64)PP_MAX_CPUS * PP_CAPACITY_MAX << PP_PROMISE_SHIFT;
+	const s64 max = (s64)PP_MAX_CPUS * PP_CAPACITY_MAX << PP_PROMISE_SHIFT;
 
-	promised = promised > most ? most : promised < -most ? -most : promised;
+	promised = promised > max ? max : promised < -max ? -max : promised;
 	return dt_ns ? (promised * (s64)pp_decay_factor(dt_ns)) >> 32 : promised;
 }
 

@@ -30,7 +30,7 @@ struct pp_bounds {
 /* How large the active set of a memory node has to be. */
 struct pp_sizing {
 	u64 demand;  /* summed utilization of what is free to move */
-	u64 most;    /* what all its usable ranks carry at the fill level */
+	u64 carries; /* what all its usable ranks carry at the fill level */
 	u64 carried; /* what the needed prefix of them does */
 	u32 first;   /* the end of the smallest prefix with a CPU that may be used; 0: none */
 	u32 needed;  /* the end of the smallest prefix that carries the demand */
@@ -68,7 +68,7 @@ static inline void pp_bound_rank(const struct pp_policy *policy, struct pp_bound
 		node->first = of->rank + 1;
 	bounds->usable++;
 	bounds->ceiling = of->rank + 1;
-	node->most += pp_rank_carries(policy, of);
+	node->carries += pp_rank_carries(policy, of);
 }
 
 /* Demand on a node without room, or of next to nothing there, is for the first nodes that
@@ -80,7 +80,7 @@ static inline void pp_share_demand(struct pp_sizing *nodes, u32 nr_nodes)
 
 	for (node = 0; node < nr_nodes && node < PP_MAX_NODES; node++) {
 		u64 demand = nodes[node].demand;
-		u64 kept = demand < nodes[node].most ? demand : nodes[node].most;
+		u64 kept = demand < nodes[node].carries ? demand : nodes[node].carries;
 
 		if (demand < PP_NODE_DEMAND_MIN)
 			kept = 0;
@@ -88,7 +88,7 @@ static inline void pp_share_demand(struct pp_sizing *nodes, u32 nr_nodes)
 		nodes[node].demand = kept;
 	}
 	for (node = 0; node < nr_nodes && node < PP_MAX_NODES; node++) {
-		u64 room = nodes[node].most - nodes[node].demand;
+		u64 room = nodes[node].carries - nodes[node].demand;
 		u64 moved = moving < room ? moving : room;
 
 		nodes[node].demand += moved;

@@ -170,7 +170,7 @@ impl Policy {
                 Pack::Small => SMALL_UTIL,
             },
             // The fastest first: nobody waits for energy in spread.
-            least_kind: if spread { largest_kind } else { 0 },
+            min_kind: if spread { largest_kind } else { 0 },
             pad: 0,
         }
     }
