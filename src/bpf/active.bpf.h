@@ -215,7 +215,7 @@ static __always_inline u32 end_of_llc(u32 needed, u32 ceiling)
 	return end < ceiling ? end : ceiling;
 }
 
-/* Size the active set of a node; tells whether it has changed. */
+/* Size the active set of a node; returns whether it has changed. */
 verified_once bool size_node(u32 node, u64 now, bool at_once)
 {
 	const struct pp_policy *policy = policy_now();

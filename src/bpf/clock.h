@@ -88,7 +88,7 @@ static inline u64 pp_clock_pass(u64 clock, u64 vtime)
 	return pp_vtime_max(clock, vtime);
 }
 
-/* The earliest that a task may be: it is owed @owed_ns at most. Asked as it joins a queue,
+/* The earliest that a task may be: it is owed @owed_ns at most. Used as it joins a queue,
  * and at its ticks: one that has run alone is owed nothing by tasks that had other CPUs. */
 static inline u64 pp_vtime_owed(u64 vtime, u64 clock, u32 weight, u64 owed_ns)
 {
@@ -116,7 +116,7 @@ static inline u64 pp_vtime_move(u64 vtime, u64 from_clock, u64 to_clock)
  * tasks share these CPUs by weight, the clocks of own queues have a common scale, clock + shift,
  * on which a task keeps its place as it goes from one CPU to another. Clocks of CPUs that no task
  * goes between drift apart without end. So a difference of more than some turns of the task
- * tells nothing of what it is owed; of less it must be kept, or the heaviest lose their share.
+ * says nothing of what it is owed; a smaller one must be kept, or the heaviest lose their share.
  */
 #define PP_LEAD_MAX_TURNS 8
 

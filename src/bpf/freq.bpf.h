@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The frequency of CPUs: what it is, and what performance they should have. Of
- * the latter only the schedutil governor obeys; until a target is set it
+ * The frequency of CPUs: what it is, and what performance they should have. Only
+ * the schedutil governor obeys the latter; until a target is set it
  * gives a sched_ext scheduler the highest frequency. On a machine without
  * cpufreq all of this is gone after verification.
  */
@@ -51,7 +51,7 @@ static __always_inline void update_perf_at_start(struct pp_cpu *state, s32 cpu,
 }
 
 /* It goes on. Set again even if it is the same: the governor may have been
- * asked too soon after its last change, and have ignored it. */
+ * called too soon after its last change, and have ignored it. */
 static __always_inline void update_perf_at_tick(struct pp_cpu *state, s32 cpu,
 						const struct pp_task *task, u64 now)
 {

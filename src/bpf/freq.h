@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * What performance a CPU should have: what the scheduler tells the schedutil
- * governor, which adds a quarter (map_util_perf()) and chooses the frequency.
+ * What performance a CPU should have: what the scheduler requests from the
+ * schedutil governor, which adds a quarter (map_util_perf()) and chooses the frequency.
  * Pure, as policy.h.
  */
 #ifndef PP_FREQ_H
@@ -39,8 +39,8 @@ static inline u32 pp_perf_floor(u32 capacity)
 /*
  * The performance target of a CPU of @capacity with utilization @cpu_util that runs a
  * task which needed @task_util when it last ran; all 0..1024. What is not known
- * yet gets everything: the CPU's utilization would tell only after tens of
- * milliseconds (the overruns of schedutil in the run/period table). So does a
+ * yet gets everything: the CPU's utilization would show it only after tens
+ * of milliseconds (the overruns of schedutil in the run/period table). So does a
  * CPU for which others wait (@race): to pack must not add to their wait.
  */
 static inline u32 pp_perf_target(u32 cpu_util, u32 task_util, int race, u32 capacity)

@@ -38,7 +38,7 @@ static __always_inline void set_idle(u32 rank, bool idle)
 		__sync_fetch_and_and(&idle_ranks[word], ~rank_bit(rank));
 }
 
-/* Take the idle CPU at @rank; false if somebody was faster. */
+/* Take the idle CPU at @rank; false if another CPU was faster. */
 static __always_inline bool claim_rank(u32 rank)
 {
 	u32 word = rank_word(rank);

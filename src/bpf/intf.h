@@ -124,7 +124,7 @@ struct pp_topology {
 	u32 threads_per_core; /* the most of any core */
 	u32 efficient_end;    /* ranks below are the efficient ones */
 	u32 tick_ns;	      /* from one tick of a busy CPU to the next: 1 s / HZ */
-	u32 has_cpufreq;      /* frequencies change, and are asked for */
+	u32 has_cpufreq;      /* frequencies change, and can be requested */
 	u16 cpu_of_rank[PP_MAX_CPUS], rank_of_cpu[PP_MAX_CPUS];
 	u16 capacity_of_rank[PP_MAX_CPUS];
 	u16 llc_of_cpu[PP_MAX_CPUS];
@@ -222,8 +222,8 @@ struct pp_active {
 };
 _Static_assert(sizeof(struct pp_active) == 32, "pp_active is shared with Rust");
 
-/* How long tasks waited from their wake-up until they ran, on one CPU, while somebody
- * wants to know: [n] up to 2^n us, the last one all beyond. */
+/* How long tasks waited from their wake-up until they ran, on one CPU, while that is
+ * watched: [n] up to 2^n us, the last one all beyond. */
 struct pp_latency {
 	u64 sum_ns;
 	u64 counts[PP_LATENCY_BUCKETS];

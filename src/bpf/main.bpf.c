@@ -8,7 +8,7 @@
  * it. The ops below are in the order in which the kernel calls them for a
  * task; each is a few lines. What they decide is in policy.h, how they do it in
  * place.bpf.h (wakeups), dispatch.bpf.h (what runs next), active.bpf.h (how
- * many CPUs); agent.bpf.h is what the agent calls. docs/how-it-decides.md tells it in prose.
+ * many CPUs); agent.bpf.h is what the agent calls. docs/how-it-decides.md has it in prose.
  */
 #include "agent.bpf.h"
 #include "cgroups.bpf.h"
@@ -18,7 +18,7 @@ char _license[] SEC("license") = "GPL";
 
 UEI_DEFINE(uei);
 
-/* ops.exit writes here so that the agent sleeps until there is news. */
+/* ops.exit writes here so that the agent may sleep until the scheduler ends. */
 struct {
 	__uint(type, BPF_MAP_TYPE_RINGBUF);
 	__uint(max_entries, PP_EXIT_RING_BYTES);
@@ -145,10 +145,10 @@ void BPF_STRUCT_OPS(powerpack_enqueue, struct task_struct *p, u64 enq_flags)
 	}
 	leave_queue(task);
 	end_hold(task);
-	/* A task that may run on one CPU only is not asked about by ops.select_cpu. */
+	/* The kernel does not call ops.select_cpu for a task that may run on one CPU only. */
 	if (enq_flags & SCX_ENQ_WAKEUP)
 		note_wakeup(task);
-	/* A CPU that goes offline is not asked for its queues any more, and must
+	/* ops.dispatch is not called any more on a CPU that goes offline, and it must
 	 * not kick others. The kernel wakes the CPU that gets the task. */
 	if (!cpu->online || is_dying_here()) {
 		note_why(p, task, PP_WHY_OFFLINE, scx_bpf_task_cpu(p));
@@ -215,7 +215,7 @@ static __always_inline void note_rt_preempts(struct task_struct *p, struct pp_ta
 	scx_bpf_task_set_slice(p, 0);
 }
 
-/* What becomes of @p, which stops. */
+/* Why @p stops. */
 static __always_inline enum pp_stop stop_of(const struct task_struct *p, bool runnable)
 {
 	if (p->flags & PF_EXITING)
@@ -224,7 +224,7 @@ static __always_inline enum pp_stop stop_of(const struct task_struct *p, bool ru
 }
 
 /* A running task that is given another nice value, affinity or cgroup is taken off its CPU as
- * if it went to sleep, and is put back: its run goes on, as its state tells. */
+ * if it went to sleep, and is put back: its run goes on, as its state says. */
 void BPF_STRUCT_OPS(powerpack_stopping, struct task_struct *p, bool runnable)
 {
 	struct pp_task *task = task_of(p);
@@ -379,5 +379,5 @@ SCX_OPS_DEFINE(powerpack_ops, .init_task = (void *)powerpack_init_task,
 	       /* A task that has waited this long is lost: the kernel takes over. */
 	       .timeout_ms = 20000,
 	       /* Tasks that exit too: else the kernel keeps them in the local DSQ, where
-		* they pass whoever waits. Nothing here looks tasks up by pid. */
+		* they pass whatever waits. Nothing here looks tasks up by pid. */
 	       .flags = SCX_OPS_ENQ_LAST | SCX_OPS_ENQ_EXITING, .name = "powerpack");

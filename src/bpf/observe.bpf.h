@@ -40,8 +40,8 @@ verified_once int add_latency(struct pp_task *task __arg_nonnull, s32 cpu, u64 n
 	return 0;
 }
 
-verified_once int tell_why(struct task_struct *p __arg_trusted, struct pp_task *task __arg_nonnull,
-			   enum pp_why why, s32 cpu)
+verified_once int report_why(struct task_struct *p __arg_trusted,
+			     struct pp_task *task __arg_nonnull, enum pp_why why, s32 cpu)
 {
 	struct pp_why_record record = {
 		.now_ns = scx_bpf_now(),
@@ -65,7 +65,7 @@ static __always_inline void note_why(struct task_struct *p, struct pp_task *task
 				     s32 cpu)
 {
 	if (watched_pid && (p->pid == watched_pid || p->tgid == watched_pid))
-		tell_why(p, task, why, cpu);
+		report_why(p, task, why, cpu);
 }
 
 /* The task begins to run. */

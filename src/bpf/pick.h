@@ -43,7 +43,7 @@ static inline u64 pp_whole_cores(u64 idle, u64 siblings, u32 threads)
 	/* Is it idle, and all that follow it on its core? */
 	for (i = 1; i < threads && i < PP_THREADS_MAX; i++)
 		cores &= ~siblings | cores >> 1;
-	/* Of the first on a core that tells the whole: let it tell the others. */
+	/* For the first CPU of a core that is the answer: copy it to the others. */
 	cores &= ~(siblings << 1);
 	for (i = 1; i < threads && i < PP_THREADS_MAX; i++)
 		cores |= cores << 1 & siblings << 1;

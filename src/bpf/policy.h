@@ -2,7 +2,7 @@
 /*
  * Which tasks wait, for how long, and in what order. Every decision of the scheduler is a
  * pure function: no kfunc, no map, no clock. They are compiled for BPF and natively,
- * so that the tests run the code the kernel runs. docs/how-it-decides.md tells the
+ * so that the tests run the code the kernel runs. docs/how-it-decides.md has the
  * whole in prose.
  *
  * A wakeup asks, in this order:
@@ -165,7 +165,7 @@ struct pp_wait {
  * Whether the task waits for an active CPU rather than spills: it is served soon
  * enough, so are the tasks in the queue, and the capacity that it was remembered to need
  * is there.
- * Two long runs would share the CPU by slices until the utilization tells: each
+ * Two long runs would share the CPU by slices until the utilization shows it: each
  * would end by as much later as the other one takes.
  */
 static inline int pp_should_wait(const struct pp_policy *policy, const struct pp_wait *task)
@@ -203,7 +203,7 @@ static inline int pp_has_room(const struct pp_policy *policy, const struct pp_ca
  * expected to be served in time as it came: it has work for more than @budgets
  * latency budgets. The last one of a burst waits for
  * all but itself, so the sum may well be above the budget for a moment; and so
- * may somebody always wait, but not for long: a queue that has not been empty for
+ * may some task always wait, but not for long: a queue that has not been empty for
  * @waiting_ns is one that its CPUs do not get through.
  */
 static inline int pp_is_overdue(const struct pp_policy *policy, const s64 *queued_ns,
@@ -230,7 +230,7 @@ static inline int pp_is_long(u64 expected_ns, u64 ran_ns)
 }
 
 /* Whether a task that slept for @slept_ns has run for most of the time since: on a
- * small core its utilization, which cannot exceed the core's capacity, does not tell that it
+ * small core its utilization, which cannot exceed the core's capacity, does not show that it
  * needs more. */
 static inline int pp_is_behind(u64 run_ns, u64 slept_ns)
 {
@@ -265,7 +265,7 @@ static inline u64 pp_slice_of_ticks(u64 tick_ns)
 }
 
 /* Whether the running task has had its share for now, which is @slice_ns, if others
- * wait; asked at its ticks. A slice is long, to save switches; but a short task is not kept
+ * wait; checked at its ticks. A slice is long, to save switches; but a short task is not kept
  * waiting by a long one for a second tick. */
 static inline int pp_slice_over(u64 expected_ns, u64 ran_ns, u64 slice_ns, int short_waits)
 {

@@ -8,8 +8,8 @@
  *
  * @nr and @queued_ns are raised just before a task is in the DSQ, and lowered as it
  * begins to run, is placed again or leaves us: @nr may be too high for a moment, but
- * is never too low. Whether a CPU may go idle or a slice has ended is asked of the
- * DSQ itself, if @nr is not 0: to find a DSQ by its id takes the kernel a hash table.
+ * is never too low. Whether a CPU may go idle or a slice has ended is decided by
+ * the DSQ itself, if @nr is not 0: to find a DSQ by its id the kernel looks in a hash table.
  */
 #ifndef PP_QUEUES_BPF_H
 #define PP_QUEUES_BPF_H

@@ -18,8 +18,8 @@
 /* And only when it has been less for this long: a task that has left does not come back. */
 #define PP_NODE_HOLD_NS (1000 * PP_NS_PER_MS)
 
-/* Which ranks the policy allows and demands: begin zeroed, then tell every rank in order
- * to pp_bound_rank(). */
+/* Which ranks the policy allows and demands: begin zeroed, then call pp_bound_rank()
+ * for every rank in order. */
 struct pp_bounds {
 	u32 usable;  /* CPUs that may be used, seen so far */
 	u32 first;   /* ranks below are the first of these and what is offline before it */
@@ -100,7 +100,7 @@ static inline void pp_share_demand(struct pp_sizing *nodes, u32 nr_nodes)
 }
 
 /* Needed is the smallest prefix of a node's ranks that carries the demand. A CPU that
- * is offline does not count. Tell every rank of the node in order. */
+ * is offline does not count. Call it for every rank of the node in order. */
 static inline void pp_size_rank(const struct pp_policy *policy, const struct pp_bounds *bounds,
 				struct pp_sizing *node, const struct pp_rank *of)
 {
@@ -124,7 +124,7 @@ static inline s64 pp_size_room(const struct pp_sizing *node)
 }
 
 /* The needed size, with the spills since it was last sized as evidence: one more
- * CPU for each two. Utilization tells of a load that has just begun only after tens
+ * CPU for each two. Utilization shows a load that has just begun only after tens
  * of milliseconds, and then it is too late for what waits. */
 static inline u32 pp_needed_with_spills(u32 needed, u32 end, u32 ceiling, u32 spills)
 {

@@ -53,7 +53,7 @@ u32 rank_capacity[PP_MAX_CPUS];
 
 /* The part of the active set that is of one memory node. */
 struct pp_node {
-	u64 shrink_since_ns; /* since when a smaller set would do; 0: it would not */
+	u64 shrink_since_ns; /* since when a smaller set would suffice; 0: it would not */
 	u64 quiet_since_ns;  /* since when next to nothing runs there; 0: more does */
 	s64 room;	     /* what more its active ranks take until they are full */
 	s64 promised;	     /* see pp_missing(); 1024 a CPU, << PP_PROMISE_SHIFT */
@@ -91,7 +91,7 @@ struct pp_task {
 	u64 born_ns;		    /* when it became ours */
 	u64 run_ns;		    /* so far in this run, from wakeup to sleep */
 	u64 run_est_ns;		    /* expected length of a run */
-	u64 expected_wait_ns;	    /* for the active CPUs, when it was last asked */
+	u64 expected_wait_ns;	    /* for the active CPUs, when that was last computed */
 	u64 woken_ns;		    /* when it woke, if that is watched; 0: it has run since */
 	u64 queued_ns;		    /* what it added to queue @queue, 0 once it runs */
 	u64 waits_since_ns;	    /* since when it has waited in queues; 0: it does not */
@@ -161,7 +161,7 @@ static __always_inline struct pp_task *task_of(struct task_struct *p)
 }
 
 /* All array sizes are powers of two and every index is in range by the agent's
- * checks; the remainder tells the verifier so for the price of an AND. */
+ * checks; the remainder shows that to the verifier for the price of an AND. */
 static __always_inline struct pp_cpu *cpu_state(s32 cpu)
 {
 	return &cpus[(u32)cpu % PP_MAX_CPUS];
