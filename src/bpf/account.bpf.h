@@ -41,8 +41,8 @@ static __always_inline void update_cpu_util(struct pp_cpu *cpu, u64 now)
 		cpu->updated_ns = now;
 }
 
-/* The same for the part that bound tasks use, kept apart because it is not
- * work that another CPU could take. */
+/* The same for the part that bound tasks use, summed separately: another CPU could not
+ * take that work. */
 static __always_inline void update_bound_util(struct pp_cpu *cpu, u64 now, u64 ran)
 {
 	cpu->bound_fp = util_after(cpu->bound_fp, now - ran - cpu->bound_updated_ns, ran,
@@ -81,7 +81,7 @@ verified_once int account_run(struct pp_task *task, struct pp_cpu *cpu __arg_non
 	return 0;
 }
 
-/* For how long they have had it now. */
+/* For how long real-time tasks have had the CPU now. */
 static __always_inline u64 rt_used_since(const struct pp_cpu *cpu, u64 now)
 {
 	s64 since = now - cpu->rt_since_ns;

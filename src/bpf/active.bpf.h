@@ -12,7 +12,7 @@
 #include "queues.bpf.h"
 #include "scope.bpf.h"
 
-/* Whoever sizes the active set holds this, and has these to work with: the
+/* The CPU that sizes the active set holds the lock, and works with these variables: the
  * verifier follows values on the stack through the loops, one by one. */
 static u32 sizing_lock;
 static struct pp_sizing sizings[PP_MAX_NODES];
@@ -44,7 +44,7 @@ static __always_inline u32 measure_rt(const struct pp_cpu *cpu, u32 rank, u64 no
 
 	if (ran > 0)
 		util->used_ns = used_ns;
-	else /* account_rt() is at it on that CPU, and has not added it yet */
+	else /* account_rt() is about to add it on that CPU */
 		ran = 0;
 	if (ran > elapsed)
 		ran = elapsed;
@@ -271,7 +271,7 @@ verified_once int set_active(void)
 	return 0;
 }
 
-/* Of a CPU that has come or gone, or when the active set has changed. */
+/* Called when a CPU goes online or offline, or the active set has changed. */
 verified_once int note_state(u32 rank)
 {
 	s32 cpu = cpu_at(rank);
@@ -286,7 +286,7 @@ verified_once int note_state(u32 rank)
 	return 0;
 }
 
-/* Wake those idle CPUs to take what waits; what all are has changed. */
+/* Wake those idle CPUs to take what waits, and note the state of all, which has changed. */
 static void kick_idle(void)
 {
 	u32 rank;
@@ -310,7 +310,7 @@ static void evacuate(void)
 	}
 }
 
-/* Size the active set for what runs now, unless another CPU is at it. */
+/* Size the active set for what runs now, unless another CPU does. */
 verified_once int size_active(u64 now)
 {
 	bool at_once, changed = false;
@@ -319,7 +319,7 @@ verified_once int size_active(u64 now)
 	if (__sync_val_compare_and_swap(&sizing_lock, 0, 1))
 		return 0;
 	/* Both before anything is looked at: a request that comes meanwhile is for the next
-	 * time. The order is that in which request_sizing() sets them, turned around. */
+	 * time. The order is the reverse of that in request_sizing(). */
 	active_set.updated_ns = now;
 	at_once = __sync_lock_test_and_set(&active_set.stale, 0);
 	at_once |= follow_partitions(now);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * What the kernel reports of cgroups: that they come, go and change.
+ * What the kernel reports of cgroups: that they are made, removed and changed.
  */
 #ifndef PP_CGROUPS_BPF_H
 #define PP_CGROUPS_BPF_H

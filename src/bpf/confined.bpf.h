@@ -36,7 +36,7 @@ verified_once bool should_share(const struct pp_task *task __arg_nonnull, s32 cp
 	return pp_should_wait(policy_now(), &wait);
 }
 
-/* The first CPU by rank, before @end, that is idle, and claimed then, or that the task is to share;
+/* The first CPU by rank, before @end, that is idle, and is claimed, or that the task is to share;
  * -1: none. */
 verified_once s32 first_with_room(const struct pp_task *task __arg_nonnull, u32 end, bool waking,
 				  bool *claimed __arg_nonnull)
@@ -68,20 +68,20 @@ static __always_inline bool is_packed(u32 scope)
 static __always_inline s32 find_cpu(const struct pp_task *task, u32 scope, s32 here, bool waking,
 				    bool *claimed)
 {
-	s32 cpu = claim_for(scope, task, here);
+	s32 cpu = claim_for_scope(scope, task, here);
 
 	*claimed = cpu >= 0;
 	if (cpu < 0 && is_packed(scope))
 		cpu = first_with_room(task, end_for(task, scope), waking, claimed);
 	if (cpu >= 0 || scope == PP_SCOPE_EFFICIENT)
 		return cpu;
-	cpu = claim_surplus(task, here, !may_run_in(task, PP_SCOPE_USABLE));
+	cpu = claim_idle_surplus(task, here, !may_run_in(task, PP_SCOPE_USABLE));
 	*claimed = cpu >= 0;
 	return cpu;
 }
 
-/* An idle CPU, or one with room for it; else it waits for the one that it has to itself the
- * soonest. */
+/* The task runs on an idle CPU or one with room for it; else it waits for the one that it has
+ * to itself the soonest. */
 verified_once int place_confined(struct task_struct *p __arg_trusted,
 				 struct pp_task *task __arg_nonnull, u32 scope, u64 enq_flags)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * What a CPU runs next, and when what runs has had its share.
+ * What a CPU runs next, and when the running task has had its share.
  */
 #ifndef PP_DISPATCH_BPF_H
 #define PP_DISPATCH_BPF_H
@@ -77,8 +77,8 @@ static __always_inline bool own_first(s32 cpu, u32 own, u32 shared)
 	return false;
 }
 
-/* Whether the first task of queue @id is due before what runs on @cpu. That is put down as
- * own_first() does: a task that goes on is not owed the same at each tick. */
+/* Whether the first task of queue @id is due before what runs on @cpu. The clock's offset is
+ * kept, as in own_first(): a task that goes on is not owed the same at each tick. */
 verified_once bool due_before_curr(u32 id, s32 cpu)
 {
 	struct pp_cpu *state = cpu_state(cpu);
@@ -256,7 +256,7 @@ static __always_inline void relieve(s32 cpu)
 
 	if (llc < 0)
 		return;
-	idle = claim_surplus(NULL, cpu_at(topology.llc_begin[llc % PP_MAX_LLCS]), false);
+	idle = claim_idle_surplus(NULL, cpu_at(topology.llc_begin[llc % PP_MAX_LLCS]), false);
 	if (idle >= 0)
 		scx_bpf_kick_cpu(idle, 0);
 }
@@ -315,7 +315,7 @@ static __always_inline void tick_cpu(struct task_struct *p, s32 cpu, u64 now)
 	struct pp_cpu *state = cpu_state(cpu);
 	struct pp_task *task = task_of(p);
 
-	/* A CPU that was busy when we were loaded was taken to be idle. */
+	/* A CPU that was busy when we were loaded counts as idle. */
 	if (test_idle(rank_of(cpu)))
 		set_idle(rank_of(cpu), false);
 	look_at_freq(state, cpu);

@@ -212,7 +212,7 @@ static __always_inline void inherit_cgroup(struct pp_task *task, const struct pp
 	task->limit = parent->limit;
 }
 
-/* Its nice value or its cgroup has changed: looked up when it next stops or ticks. */
+/* The task's nice value or cgroup has changed: look it up when it next stops or ticks. */
 static __always_inline void invalidate_cgroup(struct pp_task *task)
 {
 	task->cgroup_generation = cgroup_generation - 1;

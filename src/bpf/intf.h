@@ -167,7 +167,7 @@ struct pp_cpu {
 	u32 curr_queue;
 	u32 perf; /* 0..1024, the performance target that was last set */
 	/* Real-time tasks and the like, which go before all of ours. */
-	u32 rt_preempts;  /* they have taken the CPU from a task of ours */
+	u32 rt_preempts;  /* they have preempted a task of ours */
 	u32 util;	  /* utilization at that instant, 0..1024 */
 	u32 curr_weight;  /* of the running task */
 	u32 starving;	  /* a task in this queue, less 1, has waited too long; 0: none */

@@ -36,7 +36,7 @@ s32 BPF_STRUCT_OPS_SLEEPABLE(powerpack_init_task, struct task_struct *p,
 	task->run_est_ns = PP_RUN_FIRST_NS;
 	task->updated_ns = task->counted_ns = scx_bpf_now();
 	task->weight = PP_WEIGHT_NICE_0;
-	/* p is not in its cgroup yet: mostly that of its parent. */
+	/* p is not in its cgroup yet: most often that is the one of its parent. */
 	if (args->fork)
 		inherit_cgroup(task, task_of(bpf_get_current_task_btf()));
 	invalidate_cgroup(task);
@@ -94,7 +94,7 @@ s32 BPF_STRUCT_OPS(powerpack_select_cpu, struct task_struct *p, s32 prev_cpu, u6
 		go_direct(here);
 		return here;
 	}
-	cpu = claim_for(scope, task, prev_cpu);
+	cpu = claim_for_scope(scope, task, prev_cpu);
 	if (cpu >= 0) {
 		count(PP_EV_WAKE_IDLE);
 		note_why(p, task, PP_WHY_IDLE, cpu);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * For which of its CPUs a task waits that may run on some only, or is to: in whose own queue.
+ * In which CPU's own queue a task waits that may run, or is to run, on some CPUs only.
  */
 #ifndef PP_OWN_QUEUE_BPF_H
 #define PP_OWN_QUEUE_BPF_H
@@ -8,8 +8,8 @@
 #include "queues.bpf.h"
 #include "scope.bpf.h"
 
-/* The end of the ranks of which a task is to use those that it may: the efficient ones for one of
- * @scope, those below the ceiling if there are any for it, or all. */
+/* The end of the ranks that a task may use, as far as its affinity allows: of the efficient ones if
+ * that is its @scope, of those below the ceiling if it may run on any of them, or of all. */
 static __always_inline u32 end_for(const struct pp_task *task, u32 scope)
 {
 	if (scope == PP_SCOPE_EFFICIENT)
@@ -43,7 +43,7 @@ verified_once s32 shortest_queue(const struct pp_task *task __arg_nonnull, s32 h
 }
 
 /* By how much more the tasks that compete for @cpu have had than this one, which has run @here.
- * What is further apart than a task can be owed is forgotten, once for all, by whichever is
+ * A difference of more than a task can be owed is forgotten, once for all, by whichever is
  * behind. Lighter tasks than this one may be behind by more, as their turns are longer by the
  * clock. */
 verified_once s64 lead_of(const struct pp_task *task __arg_nonnull, s32 cpu, s32 here)

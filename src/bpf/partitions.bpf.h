@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * Partitions of cpusets (cpuset.cpus.partition), which may be made at any time: their CPUs are not
- * for tasks outside. The kernel takes them from the affinity of all these, who may still run
- * wherever free tasks do, and are not restricted by that.
+ * for tasks of other cpusets. The kernel removes them from the affinity of those, which may still
+ * run wherever free tasks may: they do not count as restricted.
  */
 #ifndef PP_PARTITIONS_BPF_H
 #define PP_PARTITIONS_BPF_H
@@ -30,8 +30,7 @@ static __always_inline void begin_free_rank(u32 rank)
 		free_ranks[rank_word(rank)] |= rank_bit(rank);
 }
 
-/* Whether the CPU at @rank is outside of all partitions. Of one that is offline the root cpuset
- * does not say. */
+/* Whether the CPU at @rank is in no partition. Of an offline CPU the root cpuset does not say. */
 static __always_inline bool is_in_root(u32 rank)
 {
 	u32 cpu = cpu_at(rank);

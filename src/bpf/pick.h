@@ -7,7 +7,7 @@
 
 #include "policy.h"
 
-/* The most SMT siblings of a core that are kept apart (POWER has 8). */
+/* The max number of SMT siblings of a core (POWER has 8). */
 #define PP_THREADS_MAX 8
 
 /* Ranks [0, end) as bits of word @word. */

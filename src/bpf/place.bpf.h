@@ -9,8 +9,8 @@
 #include "observe.bpf.h"
 #include "own_queue.bpf.h"
 
-/* How often a CPU that is idle is looked for before the task is queued as if there was none:
- * another CPU may have claimed the first. */
+/* How many attempts are made to claim an idle CPU before the task is queued: another CPU may
+ * have claimed the one that was found. */
 #define PP_CLAIM_TRIES 3
 
 /* The order that what runs on a CPU has among the tasks that wait for it. */
@@ -32,7 +32,7 @@ static __always_inline u64 slice_on(const struct task_struct *p, const struct pp
 	return wants_no_ticks(p, cpu) && !task->limit ? SCX_SLICE_INF : PP_SLICE_ALONE_NS;
 }
 
-/* @p, which begins to run on @cpu, may have a slice without end: that a task which comes for the
+/* @p, which begins to run on @cpu, may have a slice without end: which a task that comes for the
  * CPU ends, in wait_behind(). One that comes at this instant is seen here or sees @tickless, as
  * both sides write before they read, with an atomic add to the queue between. (What is lost
  * nevertheless waits for a second: then the kernel calls ops.tick, from another CPU.) */
@@ -75,7 +75,7 @@ static __always_inline bool may_go_direct(s32 cpu)
 	       own->nr <= 0 && shared->nr <= 0 && state->direct_streak < PP_DIRECT_STREAK_MAX;
 }
 
-/* Whether @cpu is at a run that is, or has become, long. */
+/* Whether @cpu runs a task whose run is, or has become, long. */
 static __always_inline bool runs_long(s32 cpu)
 {
 	const struct pp_cpu *state = cpu_state(cpu);
@@ -107,10 +107,10 @@ static __always_inline const u64 *ranks_for(u32 scope, s32 cpu)
 	return ranks_of_scope(scope);
 }
 
-/* An idle CPU of @scope for the task, claimed; -1 if there is none. Of a @whole idle core
- * or, if that may be less, preferably. */
-verified_once s32 claim_where(u32 scope, bool whole, const struct pp_task *task __arg_nonnull,
-			      s32 prev_cpu)
+/* Claim an idle CPU of @scope for the task; returns -1 if there is none. It is on a wholly idle
+ * core, always if @whole_core, else if there is one. */
+verified_once s32 claim_idle(u32 scope, bool whole_core, const struct pp_task *task __arg_nonnull,
+			     s32 prev_cpu)
 {
 	struct pp_view view = {
 		.idle = idle_ranks,
@@ -121,7 +121,7 @@ verified_once s32 claim_where(u32 scope, bool whole, const struct pp_task *task 
 		.node = ranks_of_home(prev_cpu),
 		.nr_words = topology.nr_words,
 		.threads = topology.threads_per_core,
-		.whole_only = whole,
+		.whole_only = whole_core,
 	};
 
 	for (u32 tries = 0; tries < PP_CLAIM_TRIES; tries++) {
@@ -135,36 +135,32 @@ verified_once s32 claim_where(u32 scope, bool whole, const struct pp_task *task 
 	return -1;
 }
 
-static __always_inline s32 claim_in(u32 scope, const struct pp_task *task, s32 prev_cpu)
+/* Claim an idle CPU for a task that needs a large core but may overflow: a large one, a whole
+ * small one rather than half a large one, then whatever there is. */
+verified_once s32 claim_idle_large(u32 scope, const struct pp_task *task __arg_nonnull,
+				   s32 prev_cpu)
 {
-	return claim_where(scope, false, task, prev_cpu);
-}
-
-/* For a task that needs a large core but may overflow: one of those, a whole small one
- * rather than half a large one, then whatever there is. */
-verified_once s32 claim_large(u32 scope, const struct pp_task *task __arg_nonnull, s32 prev_cpu)
-{
-	s32 cpu = claim_where(scope, true, task, prev_cpu);
+	s32 cpu = claim_idle(scope, true, task, prev_cpu);
 
 	if (cpu < 0)
-		cpu = claim_where(PP_SCOPE_USABLE, true, task, prev_cpu);
+		cpu = claim_idle(PP_SCOPE_USABLE, true, task, prev_cpu);
 	if (cpu < 0 && topology.threads_per_core > 1)
-		cpu = claim_where(scope, false, task, prev_cpu);
+		cpu = claim_idle(scope, false, task, prev_cpu);
 	if (cpu < 0 && topology.threads_per_core > 1)
-		cpu = claim_where(PP_SCOPE_USABLE, false, task, prev_cpu);
+		cpu = claim_idle(PP_SCOPE_USABLE, false, task, prev_cpu);
 	return cpu;
 }
 
-static __always_inline s32 claim_for(u32 scope, const struct pp_task *task, s32 prev_cpu)
+static __always_inline s32 claim_for_scope(u32 scope, const struct pp_task *task, s32 prev_cpu)
 {
 	if (topology.nr_kinds > 1 && pp_may_overflow(scope))
-		return claim_large(scope, task, prev_cpu);
-	return claim_in(scope, task, prev_cpu);
+		return claim_idle_large(scope, task, prev_cpu);
+	return claim_idle(scope, false, task, prev_cpu);
 }
 
-/* The idle CPU nearest to the active ones around @cpu for the task (NULL: for any), or
- * one @beyond the ceiling, claimed; -1 if there is none. */
-verified_once s32 claim_surplus(const struct pp_task *task, s32 cpu, bool beyond)
+/* Claim the idle CPU nearest to the active ones around @cpu for the task (NULL: for any), or
+ * one @beyond the ceiling; returns -1 if there is none. */
+verified_once s32 claim_idle_surplus(const struct pp_task *task, s32 cpu, bool beyond)
 {
 	const u64 *usable = ranks_of_scope(PP_SCOPE_USABLE);
 	const u64 *allowed = task ? task->allowed : usable;
@@ -201,8 +197,8 @@ static __always_inline u64 running_left(const struct pp_cpu *cpu, u64 now)
 	return pp_run_left(cpu->curr_run_ns, since(now, cpu->exec_start_ns));
 }
 
-/* Whether @task goes before what runs on @cpu or is about to: of the first it
- * takes the CPU as it wakes, of the second let_earlier_first() will. */
+/* Whether @task goes before what runs on @cpu or is about to: from the former
+ * it takes the CPU as it wakes, from the latter let_earlier_first() does. */
 verified_once bool goes_before(const struct pp_task *task __arg_nonnull, s32 cpu, u64 now)
 {
 	const struct pp_cpu *state = cpu_state(cpu);
@@ -244,8 +240,8 @@ static __always_inline u64 kept_by_running(const struct pp_task *task, s32 cpu, 
 	const struct pp_cpu *state = cpu_state(cpu);
 	u64 now = scx_bpf_now(), left;
 
-	/* Nobody else of the set was idle: this CPU stands for all, also for what others of
-	 * them lose to real-time tasks. */
+	/* No CPU of the set was idle: this one stands for all of them, also for what the others
+	 * lose to real-time tasks. */
 	if (is_rt_busy(state, now))
 		return rt_left(state, now);
 	if ((waking || !state->running_since_ns) && goes_before(task, cpu, now))
@@ -292,7 +288,7 @@ verified_once bool spill(struct task_struct *p __arg_trusted, struct pp_task *ta
 
 	if ((enq_flags & SCX_ENQ_WAKEUP) || is_active(here) ||
 	    rank_of(here) >= active_set.ceiling || cpu_state(here)->rt_preempts) {
-		cpu = claim_surplus(task, here, false);
+		cpu = claim_idle_surplus(task, here, false);
 		if (cpu < 0)
 			return false;
 		note_why(p, task, PP_WHY_SPILLED, cpu);
@@ -317,7 +313,7 @@ verified_once int place_free(struct task_struct *p __arg_trusted,
 
 	/* On a wakeup ops.select_cpu has looked already. */
 	if (!waking) {
-		idle = claim_for(scope, task, here);
+		idle = claim_for_scope(scope, task, here);
 		if (idle >= 0) {
 			note_why(p, task, PP_WHY_IDLE, idle);
 			run_on(p, task, idle, enq_flags);
@@ -336,7 +332,7 @@ verified_once int place_free(struct task_struct *p __arg_trusted,
 	if (enq_flags & SCX_ENQ_LAST)
 		scx_bpf_kick_cpu(cpu, 0);
 	if (active_set.nr > 1 || cpu != here) {
-		idle = claim_in(PP_SCOPE_ACTIVE, task, cpu);
+		idle = claim_idle(PP_SCOPE_ACTIVE, false, task, cpu);
 		if (idle >= 0)
 			scx_bpf_kick_cpu(idle, 0);
 	}

@@ -38,12 +38,12 @@
 #define PP_RT_LONG_NS (500 * PP_NS_PER_US)
 /* Less between two tasks is a switch, or a CPU waking up. */
 #define PP_RT_MIN_NS (50 * PP_NS_PER_US)
-/* What a new task is taken to need. */
+/* What a new task is assumed to need. */
 #define PP_RUN_FIRST_NS (500 * PP_NS_PER_US)
 /* After this many runs their length is known: until then, whatever the first
  * ones took (to set up, to wait for the others), the next may be long. */
 #define PP_RUNS_KNOWN 4
-/* A queue with work for this many latency budgets a CPU is overdue: worth to wake a
+/* A queue with work for this many latency budgets a CPU is overdue: worth waking a
  * surplus CPU for. One that is awake anyway helps when there is work for one. */
 #define PP_OVERDUE_BUDGETS 3
 #define PP_OVERDUE_BUDGETS_AWAKE 1
@@ -64,7 +64,7 @@ static inline u32 pp_run_class(u64 run_ns)
 }
 
 /* What is left of a run expected to last @run_ns that began @ran_ns ago. One
- * that has outrun its estimate is taken to go on for as long again; the wait
+ * that has outrun its estimate is assumed to go on for as long again; the wait
  * for it is bounded by its slice, which is left to the caller. */
 static inline u64 pp_run_left(u64 run_ns, u64 ran_ns)
 {

@@ -27,7 +27,7 @@ static __always_inline u64 active_word(u32 word, bool packed)
 	return ranks;
 }
 
-/* Put down the scopes for the active set as it is now. */
+/* Write the scopes for the active set as it is now. */
 verified_once int set_scopes(u32 ceiling)
 {
 	u32 efficient = topology.efficient_end < ceiling ? topology.efficient_end : ceiling;
@@ -98,7 +98,7 @@ verified_once u32 scope_of(const struct pp_task *task __arg_nonnull)
 
 	u32 scope = pp_scope_of(policy_now(), &need);
 
-	/* Affinity has the last word. */
+	/* Affinity overrides the rest. */
 	if (task->restricted && scope == PP_SCOPE_EFFICIENT && !may_run_in(task, scope))
 		return PP_SCOPE_ACTIVE;
 	return scope;
@@ -138,8 +138,8 @@ static __always_inline bool in_scope(u32 scope, s32 cpu)
 	return test_rank(ranks_of_scope(scope), rank_of(cpu));
 }
 
-/* Whether what the task uses on @cpu is not for the active set to carry. Of those on an active
- * CPU only efficient ones are: the scope of the others is not worked out at each switch. */
+/* Whether what the task uses on @cpu is not for the active set to carry. On an active CPU that is
+ * so for efficient tasks only: the scope of others is not computed at each switch. */
 static __always_inline bool is_off_demand(const struct pp_task *task, s32 cpu)
 {
 	if (task->restricted)

@@ -47,7 +47,7 @@ static inline int pp_is_migration_off(u32 levels, int current, u32 prologue_leve
 	return levels > (current ? prologue_levels : 0);
 }
 
-/* The scope of a task that may run everywhere. A word of the user's goes first, then
+/* The scope of a task that may run everywhere. What the user's table says goes first, then
  * capacity, then size. */
 static inline u32 pp_scope_of(const struct pp_policy *policy, const struct pp_need *task)
 {
@@ -74,8 +74,8 @@ static inline int pp_may_overflow(u32 scope)
 	return scope > PP_SCOPE_KIND;
 }
 
-/* Whether a task of that scope is on its CPU by right, so that the active set need not grow
- * to carry what it uses there. */
+/* Whether a task of @scope belongs on the CPU that it is on, so that the active set need not
+ * grow to carry what it uses there. */
 static inline int pp_is_off_demand(u32 scope, int on_surplus)
 {
 	return scope == PP_SCOPE_EFFICIENT || (on_surplus && scope >= PP_SCOPE_USABLE);

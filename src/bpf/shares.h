@@ -15,10 +15,10 @@
  * calc_group_shares() (kernel/sched/fair.c). So the tasks of a cgroup have its weight together,
  * however many they are. In the root nothing is divided: cgroups and tasks have their own.
  *
- * A load is the sum of what tasks and cgroups count for. That is put down as they stop or have
+ * A load is the sum of what tasks and cgroups count for. That is noted as they stop or have
  * run for some ms, and changes only when they begin or cease to compete: hogs do not write to it.
- *What has not been seen for an epoch or two does not count any more, as it has moved elsewhere, or
- * sleeps: nothing has to be taken back.
+ * What has not been seen for an epoch or two does not count any more, as it has moved elsewhere, or
+ * sleeps: nothing has to be subtracted.
  */
 #ifndef PP_SHARES_H
 #define PP_SHARES_H
@@ -40,7 +40,7 @@
 #define PP_RUNNABLE_ALL 1024
 #define PP_RUNNABLE_STEP 64
 
-/* A cgroup with cpu.idle: the least there is. The kernel's WEIGHT_IDLEPRIO is a third of it. */
+/* A cgroup with cpu.idle: the minimum. The kernel's WEIGHT_IDLEPRIO is a third of it. */
 #define PP_WEIGHT_IDLE 1
 
 /* All of what a cgroup has. */
@@ -52,7 +52,7 @@ static inline u32 pp_epoch(u64 now)
 	return now >> PP_EPOCH_SHIFT;
 }
 
-/* What becomes of a task as it stops, or at its tick. */
+/* Whether a task goes on, sleeps or exits, as it stops or at its tick. */
 enum pp_stop {
 	PP_STOP_GOES_ON,
 	PP_STOP_SLEEPS,

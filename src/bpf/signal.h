@@ -62,9 +62,9 @@ static inline u32 pp_util_decay(u32 util_fp, u64 dt_ns)
 /* Utilization after running for dt_ns at @capacity (0..1024). */
 static inline u32 pp_util_run(u32 util_fp, u64 dt_ns, u32 capacity)
 {
-	s64 full = capacity << PP_UTIL_SHIFT, apart = util_fp - full;
+	s64 full = capacity << PP_UTIL_SHIFT, gap = util_fp - full;
 
-	return dt_ns ? full + ((apart * (s64)pp_decay_factor(dt_ns)) >> 32) : util_fp;
+	return dt_ns ? full + ((gap * (s64)pp_decay_factor(dt_ns)) >> 32) : util_fp;
 }
 
 /* From fixed point to 0..1024, rounded. */

@@ -181,8 +181,9 @@ verified_once u32 queue_of_released(struct task_struct *p __arg_trusted,
 /* Wake the CPU that serves a released task: the one in whose own queue it is, or an idle one. */
 verified_once int kick_for_released(const struct pp_task *task __arg_nonnull, s32 here)
 {
-	s32 cpu = is_cpu_queue(task->queue) ? task->queue - PP_CPU_QUEUE_BASE
-					    : claim_in(PP_SCOPE_ACTIVE, task, queueing_cpu(here));
+	s32 cpu = is_cpu_queue(task->queue)
+			  ? task->queue - PP_CPU_QUEUE_BASE
+			  : claim_idle(PP_SCOPE_ACTIVE, false, task, queueing_cpu(here));
 
 	if (cpu >= 0)
 		scx_bpf_kick_cpu(cpu, 0);
