@@ -19,7 +19,7 @@ fn main() {
         .warnings_into_errors(true)
         .extra_warnings(false)
         .flag("-Wno-unused-function")
-        // What tells libbpf to look a field up.
+        // What makes libbpf look a field up.
         .flag("-Wno-unknown-attributes")
         .compile("powerpack_native");
 }

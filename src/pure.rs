@@ -38,7 +38,7 @@ struct View<'a> {
 #[derive(Clone, Copy, Debug, Default)]
 struct Sizing {
     demand: u64,
-    most: u64,
+    carries: u64,
     carried: u64,
     first: u32,
     needed: u32,
@@ -344,8 +344,8 @@ fn a_budget_is_refilled_to_quota_and_burst_and_pays_debts() {
     assert_eq!(native_budget_refill(-50, 1, 20, 10), -30);
     assert_eq!(native_budget_refill(-50, 3, 20, 0), 10);
     // The longest that the kernel takes, after a year of one-millisecond periods.
-    let most = (1 << 44) * 1000;
-    assert_eq!(native_budget_refill(-1, 31_536_000_000, most as u64, 0), most);
+    let max = (1 << 44) * 1000;
+    assert_eq!(native_budget_refill(-1, 31_536_000_000, max as u64, 0), max);
     assert_eq!(native_budget_excess(25, 20, 0), 5);
     assert_eq!(native_budget_excess(-25, 20, 0), 0);
 }

@@ -58,7 +58,7 @@ pub fn sleep_until(when_ns: u64) {
 }
 
 /// Pauses the calling thread, so that the kernel counts what it has run: /proc/schedstat is
-/// reported when a task stops, and whoever joins a thread may be on before it has.
+/// updated when a task stops, and the thread that joins it may go on before it has.
 pub fn end_run() {
     std::thread::sleep(Duration::from_millis(1));
 }
@@ -103,7 +103,7 @@ pub fn exact_timers() {
 }
 
 /// Keeps the program in memory: a page that has to be read from a file would be measured as
-/// latency. Who may not lock that much has to live with it.
+/// latency. Without the permission to lock that much nothing happens.
 pub fn lock_memory() {
     // SAFETY: changes what is in memory, not what it holds.
     unsafe { libc::mlockall(libc::MCL_CURRENT) };
@@ -138,7 +138,7 @@ pub fn set_nice(nice: i32) -> Result<()> {
 mod tests {
     use super::*;
 
-    /// The loads stand and fall with this: what is asked for is burnt, of the
+    /// The loads stand and fall with this: what is requested is burnt, of the
     /// thread's own time, whatever else the machine does.
     #[test]
     fn burning_uses_what_is_asked_for() {

@@ -90,7 +90,7 @@ impl Work {
 /// How a load is run.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Course {
-    /// So long in all (s).
+    /// Duration in all (s).
     pub seconds: f64,
     /// Duration of the first part, which is not measured (s).
     pub settle: f64,
@@ -140,7 +140,7 @@ pub fn run(kinds: &[Kind], course: Course) -> Result<Report> {
     run_reporting(kinds, course, |_| ())
 }
 
-/// The same; `tell` is called as the measurement begins and ends.
+/// The same; `on_phase` is called as the measurement begins and ends.
 pub fn run_reporting(kinds: &[Kind], course: Course, on_phase: impl Fn(Phase)) -> Result<Report> {
     clock::lock_memory();
     let unknown = course.additions_per_s == 0 && kinds.iter().any(|kind| kind.fixed_work);

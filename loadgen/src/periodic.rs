@@ -62,7 +62,7 @@ mod tests {
         let spec: TaskSpec = "0.5/33*2".parse().unwrap();
         assert_eq!((spec.run_ns, spec.period_ns, spec.count), (500_000, 33_000_000, 2));
         for bad in ["", "3", "3/", "3/2", "0/5", "1/2*0", "1/2*x", "a/b"] {
-            assert!(bad.parse::<TaskSpec>().is_err(), "'{bad}' was taken");
+            assert!(bad.parse::<TaskSpec>().is_err(), "'{bad}' was accepted");
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-/// The shares of the times (%) of which a curve tells the longest.
+/// The shares of the times (%) of which a curve shows the longest.
 pub const CURVE_PCT: [f64; 12] =
     [1.0, 5.0, 10.0, 25.0, 50.0, 75.0, 90.0, 95.0, 99.0, 99.5, 99.9, 100.0];
 

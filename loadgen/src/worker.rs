@@ -14,7 +14,7 @@ use crate::clock::{self, NS_PER_S};
 use crate::engine::{Kind, Load, Times};
 use crate::record::Record;
 
-/// Those who compute without a pause do it in pieces.
+/// Hogs compute without a pause, in pieces.
 const PIECE_NS: u64 = 1_000_000;
 
 /// A thread at work.
@@ -108,7 +108,7 @@ impl Worker {
         now
     }
 
-    /// Works every period, and passes what it did on `to` somebody, if given.
+    /// Works every period, and passes what it did on `to` another thread, if given.
     pub fn periodic(&mut self, run_ns: u64, rhythm: Rhythm, start: u64, to: Option<Sender<u64>>) {
         let mut planned = start;
         while planned < self.times.end {
@@ -183,7 +183,7 @@ impl Worker {
     }
 
     /// Works on each message that comes, and passes it on with the time; the first message
-    /// is its own if it `begins`. Who sees the end tells the others.
+    /// is its own if it `begins`. The one that sees the end informs the others.
     pub fn member(&mut self, run_ns: u64, begins: bool, mut mailbox: Mailbox) {
         let mut message = if begins {
             clock::sleep_until(self.times.start);
@@ -195,7 +195,7 @@ impl Worker {
             self.burn(run_ns);
             let now = self.finish(sent, None);
             if now >= self.times.end {
-                return mailbox.tell_all(OVER);
+                return mailbox.send_all(OVER);
             }
             let ahead = self.random.usize(1..mailbox.writers.len());
             mailbox.write((mailbox.own + ahead) % mailbox.writers.len(), now);
@@ -228,16 +228,16 @@ pub struct Mailbox {
 impl Mailbox {
     fn read(&mut self) -> u64 {
         let mut message = [0; 8];
-        // Nobody closes a pipe before all are signalled, so that there is something to read.
+        // No thread closes a pipe before all are signalled, so that there is something to read.
         self.reader.read_exact(&mut message).map_or(OVER, |()| u64::from_ne_bytes(message))
     }
 
     fn write(&self, to: usize, message: u64) {
-        // Who has left needs no message any more.
+        // One that has left needs no message any more.
         let _ = (&self.writers[to]).write_all(&message.to_ne_bytes());
     }
 
-    fn tell_all(&self, message: u64) {
+    fn send_all(&self, message: u64) {
         (0..self.writers.len()).for_each(|to| self.write(to, message));
     }
 }

@@ -7,7 +7,7 @@ use powerpack_load::clock::children_cpu_s;
 /// CPU time, not wall time: it holds on a machine that is busy otherwise, where
 /// activations are skipped but none is cut short.
 #[test]
-fn periodic_burns_what_it_is_told_within_2_percent() {
+fn periodic_burns_what_is_requested_within_2_percent() {
     let before = children_cpu_s();
     let output = Command::new(env!("CARGO_BIN_EXE_powerpack-load"))
         .args(["periodic", "--seconds", "3", "30/100*2", "20/100"])

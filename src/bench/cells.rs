@@ -17,7 +17,7 @@ pub const NOTHING: &str = "-";
 pub struct Table {
     pub title: String,
     pub about: String,
-    /// So many columns are names.
+    /// How many columns are names.
     pub names: usize,
     pub heading: Vec<String>,
     pub rows: Vec<Vec<Cell>>,
@@ -255,7 +255,7 @@ pub fn remarks(results: &Results) -> Vec<String> {
         remarks.push("It was stopped before its end: what was measured until then.".to_owned());
     }
     if results.runs_wanted == 1 {
-        let text = "One round: how much figures differ by chance is not known; --runs 3 tells.";
+        let text = "One round: how much figures differ by chance is not known; use --runs 3.";
         remarks.push(text.to_owned());
     }
     if let Some(name) = &results.machine.virtual_machine {
@@ -393,7 +393,7 @@ pub mod tests {
         results.loads[0].figures = vec![Metric::RecordsPerS, Metric::PowerW];
         let tables = tables(&results);
         assert_eq!(tables.len(), 1);
-        // Nobody measured power.
+        // Power was not measured.
         assert_eq!((tables[0].title.as_str(), tables[0].rows.len()), ("all", 1));
     }
 }

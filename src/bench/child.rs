@@ -17,7 +17,7 @@ use super::system::{own_group, signal};
 pub const SETTLED: &str = "settled";
 pub const OVER: &str = "over";
 
-/// What a load tells.
+/// What a load reports.
 #[derive(Debug)]
 pub enum Message {
     Settled,
@@ -68,13 +68,13 @@ impl LoadProcess {
         Ok(LoadProcess { child, messages, has_ended: false })
     }
 
-    /// What it tells next; `None` if it tells nothing within `timeout`. Fails after its last
-    /// word.
+    /// What it reports next; `None` if that is nothing within `timeout`. Fails after its last
+    /// message.
     pub fn next_message(&self, timeout: Duration) -> Result<Option<Message>> {
         match self.messages.recv_timeout(timeout) {
-            Ok(word) => Ok(Some(word)),
+            Ok(message) => Ok(Some(message)),
             Err(RecvTimeoutError::Timeout) => Ok(None),
-            Err(RecvTimeoutError::Disconnected) => bail!("it ended without a word"),
+            Err(RecvTimeoutError::Disconnected) => bail!("it ended without a report"),
         }
     }
 
@@ -107,7 +107,7 @@ impl Drop for LoadProcess {
 fn follow_workload(output: PipeReader, sender: &Sender<Message>) {
     let mut rest = String::new();
     for line in BufReader::new(output).lines().map_while(Result::ok) {
-        let word = match line.as_str() {
+        let message = match line.as_str() {
             SETTLED => Message::Settled,
             OVER => Message::Over,
             line => match serde_json::from_str(line) {
@@ -118,8 +118,8 @@ fn follow_workload(output: PipeReader, sender: &Sender<Message>) {
                 }
             },
         };
-        // Nobody listens any more to a load that is about to be killed.
-        let _ = sender.send(word);
+        // Its receiver is gone when a load is about to be killed.
+        let _ = sender.send(message);
     }
     let _ = sender.send(Message::Output(rest));
 }

@@ -63,8 +63,8 @@ fn in_common(before: &Results, after: &Results) -> Vec<Pair> {
 
 /// Whether it has become better; `None` if it is as good as it was.
 fn judge(metric: Metric, was: &Summary, is: &Summary, tolerance_pct: f64) -> Option<bool> {
-    let apart_pct = (is.median / was.median - 1.0).abs() * 100.0;
-    if was.differs(is, metric) == Difference::Noise || apart_pct <= tolerance_pct {
+    let gap_pct = (is.median / was.median - 1.0).abs() * 100.0;
+    if was.differs(is, metric) == Difference::Noise || gap_pct <= tolerance_pct {
         return None;
     }
     metric.is_better(is.median, was.median)

@@ -1,4 +1,4 @@
-//! The course of a benchmark: which load runs when under whom, so that it is fair, can be
+//! The course of a benchmark: which load runs when under which system, so that it is fair, can be
 //! stopped at any time, and leaves the machine as it was.
 
 use std::collections::BTreeMap;
@@ -359,7 +359,7 @@ fn systems_of(names: &[String]) -> Result<Vec<System>> {
     Ok(systems)
 }
 
-/// Not every system can be asked to leave cores alone, or has what a probe looks at.
+/// Not every system can leave cores alone, or has what a probe looks at.
 fn applies(load: &Load, system: &System) -> bool {
     match load.what {
         What::Probe(probe) => probe.applies(system),

@@ -79,8 +79,8 @@ mod tests {
         let page = page(&results).unwrap();
         assert_eq!(page.matches("<svg").count(), 3);
         assert!(page.contains("+10.0 %") && page.contains("&lt;b&gt;a &amp; b"));
-        for outside in ["<script", "<link", "@import", "src=\"http", "url("] {
-            assert!(!page.contains(outside), "{outside}");
+        for reference in ["<script", "<link", "@import", "src=\"http", "url("] {
+            assert!(!page.contains(reference), "{reference}");
         }
     }
 

@@ -2,7 +2,7 @@
 
 use super::results::{LoadInfo, Machine, Results};
 
-/// What tells the machines apart is said with each load; those of one name are beside each other.
+/// What distinguishes the machines is said with each load; those of one name are beside each other.
 /// A single one stays as it is.
 pub fn join(mut parts: Vec<Results>) -> Results {
     if parts.len() == 1 {
@@ -46,7 +46,7 @@ mod tests {
     use crate::bench::metric::Metric;
 
     #[test]
-    fn loads_say_what_tells_the_machines_apart() {
+    fn loads_say_what_distinguishes_the_machines() {
         let on = |cpus, kernel: &str, value, why: Option<&str>| {
             let mut results = benchmark(value);
             results.machine = Machine { cpus, kernel: kernel.into(), ..Machine::default() };

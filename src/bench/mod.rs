@@ -94,16 +94,16 @@ fn write_report(results: &Results, dir: &Path) -> Result<PathBuf> {
 fn load(course: Course, workload: &str) -> Result<()> {
     let workload = Workload::find(workload)?;
     let course = Course { phases: workload.phases, ..course }.checked()?;
-    let tell = |moment| {
-        let word = match moment {
+    let print = |phase| {
+        let line = match phase {
             Phase::Settled => child::SETTLED,
             Phase::Over => child::OVER,
         };
-        println!("{word}");
-        // Who measures has gone away: then this is about to be killed.
+        println!("{line}");
+        // If the reader has gone away, this process is about to be killed.
         let _ = io::stdout().flush();
     };
-    let report = engine::run_reporting(&powerpack_load::workload::kinds(&workload)?, course, tell)?;
+    let report = engine::run_reporting(&powerpack_load::workload::kinds(&workload)?, course, print)?;
     println!("{}", serde_json::to_string(&report)?);
     Ok(())
 }

@@ -41,7 +41,7 @@ impl Probe {
     pub fn texts(self) -> (&'static str, &'static str) {
         match self {
             Probe::Load => ("loading", "The scheduler is stopped, and started again"),
-            Probe::Rest => ("at rest", "Nobody does anything"),
+            Probe::Rest => ("at rest", "Nothing runs"),
             Probe::Switch => ("mode switch", "From spread to packing, while `light` runs"),
         }
     }

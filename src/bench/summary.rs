@@ -72,15 +72,15 @@ impl Summary {
         }
         let [a_part, b_part] = [a, b].map(|values| values.variance() / values.len() as f64);
         let error = (a_part + b_part).sqrt();
-        let apart = (a.mean() - b.mean()).abs();
+        let gap = (a.mean() - b.mean()).abs();
         if error == 0.0 {
-            return if apart > 0.0 { Difference::Clear } else { Difference::Noise };
+            return if gap > 0.0 { Difference::Clear } else { Difference::Noise };
         }
         // Welch and Satterthwaite's degrees of freedom.
         let freedom = (a_part + b_part).powi(2)
             / (a_part.powi(2) / (a.len() - 1) as f64 + b_part.powi(2) / (b.len() - 1) as f64);
         let student = StudentsT::new(0.0, 1.0, freedom).expect("freedom is at least 1");
-        let chance = 2.0 * (1.0 - student.cdf(apart / error));
+        let chance = 2.0 * (1.0 - student.cdf(gap / error));
         if chance < SIGNIFICANCE { Difference::Clear } else { Difference::Noise }
     }
 }

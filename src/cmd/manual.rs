@@ -69,7 +69,7 @@ fn the_manual_explains_each_counter() {
     }
 }
 
-/// The keys of `[table]`, or of the top: serde lists them to who gives a wrong one.
+/// The keys of `[table]`, or of the top: serde lists them when given a wrong one.
 fn keys(table: &str) -> Vec<String> {
     let message = parse_toml::<Config>(&format!("{table}\nno_such_key = 1\n")).unwrap_err();
     let message = message.to_string();

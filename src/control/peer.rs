@@ -27,6 +27,6 @@ pub fn peer(stream: &UnixStream) -> Result<libc::ucred> {
             &raw mut size,
         )
     };
-    ensure!(status == 0, "cannot tell who asks: {}", std::io::Error::last_os_error());
+    ensure!(status == 0, "cannot find out who is asking: {}", std::io::Error::last_os_error());
     Ok(peer)
 }

@@ -1,5 +1,5 @@
 //! What clients and the agent say to each other over the control socket: a JSON request and
-//! a JSON reply a connection, a line each. docs/control-protocol.md tells it to others.
+//! a JSON reply a connection, a line each. docs/control-protocol.md describes it for other programs.
 
 use std::io::{BufRead, BufReader, ErrorKind, Write};
 use std::os::unix::net::UnixStream;
@@ -17,7 +17,7 @@ pub const SOCKET: &str = "/run/scx_powerpack/control.sock";
 /// How long either side waits for the other.
 pub const TIMEOUT: Duration = Duration::from_secs(5);
 
-/// What a client asks.
+/// What a client requests.
 #[derive(Clone, Debug, Serialize, Deserialize, PartialEq, Eq)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum Request {
@@ -30,13 +30,13 @@ pub enum Request {
     },
     /// Read the configuration file again.
     Reload,
-    /// Tell everything.
+    /// Report everything.
     Status,
-    /// Tell everything, and the busiest tasks, at most so many; wake-up latencies are
-    /// measured from now on for as long as somebody asks this.
+    /// Report everything, and at most `tasks` of the busiest tasks; wake-up latencies are
+    /// measured from now on for as long as such requests come.
     Top { tasks: usize },
-    /// Tell why the thread or process was put where it was, since the last time that this
-    /// was asked; with `end` for the last time.
+    /// Report why the thread or process was put where it was, since the last such request;
+    /// with `end` for the last time.
     Why {
         pid: u32,
         #[serde(default)]
@@ -45,7 +45,7 @@ pub enum Request {
 }
 
 impl Request {
-    /// Whether only root may ask this: all that changes something, or shows one task.
+    /// Whether only root may request this: all that changes something, or shows one task.
     pub fn is_for_root(&self) -> bool {
         !matches!(self, Request::Status | Request::Top { .. })
     }
@@ -69,7 +69,7 @@ pub enum Reply {
         tasks: Vec<TaskStatus>,
     },
     /// The oldest first, and how many were lost since the scheduler was loaded, because they
-    /// were not asked for in time.
+    /// were not requested in time.
     Why {
         placements: Vec<Placement>,
         lost: u64,
@@ -89,7 +89,7 @@ pub fn ask(request: &Request) -> Result<Reply> {
     stream.set_read_timeout(Some(TIMEOUT))?;
     let mut text = serde_json::to_vec(request)?;
     text.push(b'\n');
-    // One who refuses may have closed already; why is still to be read.
+    // A peer that refuses may have closed already; its reply is still to be read.
     let _ = stream.write_all(&text);
     let mut line = String::new();
     BufReader::new(stream).read_line(&mut line).context("the running scheduler did not answer")?;
@@ -131,7 +131,7 @@ mod tests {
             r#"{"set_policy":{},"b":1}"#,
             r#"{"why":{"pid":-1}}"#,
         ] {
-            assert!(serde_json::from_str::<Request>(bad).is_err(), "{bad} was taken");
+            assert!(serde_json::from_str::<Request>(bad).is_err(), "{bad} was accepted");
         }
     }
 

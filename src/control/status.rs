@@ -22,7 +22,7 @@ pub struct CpuStatus {
     pub capacity: u32,
     /// Utilization now, 0..1024.
     pub util: u32,
-    /// The performance that was last asked of it, 0..1024 as its capacity; none where
+    /// The performance target that was last set for it, 0..1024 as its capacity; none where
     /// there is no cpufreq.
     pub perf_target: Option<u32>,
     /// Share of the time since the last call in which it ran a task (%).
@@ -56,7 +56,7 @@ pub struct LimitStatus {
     pub waiting: u32,
 }
 
-/// All that `scx_powerpack status` tells.
+/// All that `scx_powerpack status` reports.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Status {
     pub version: String,
@@ -71,7 +71,7 @@ pub struct Status {
     pub latency_budget_ms: u64,
     /// How many cgroups the table of workloads names.
     pub workloads: usize,
-    /// Cgroups whose `cpu.max` is not enforced; looked for only where a status alone is asked for.
+    /// Cgroups whose `cpu.max` is not enforced; looked for only for a request of the status alone.
     #[serde(default)]
     pub ignored_cpu_max: Vec<String>,
     /// Cgroups whose `cpu.max` is enforced; as above.
@@ -93,7 +93,7 @@ pub struct Status {
     pub cpus: Vec<CpuStatus>,
     /// Tasks that wait for the active CPUs of each last-level cache.
     pub waiting: Vec<u32>,
-    /// From a wake-up until the task runs, as long as somebody watches.
+    /// From a wake-up until the task runs, as long as that is watched.
     pub wake_latency: Latency,
     pub counters: Counters,
 }
@@ -103,12 +103,12 @@ pub struct Status {
 pub struct Reloads {
     pub ok: u64,
     pub failed: u64,
-    /// The last one was taken; the first reading counts.
+    /// The last one was accepted; the first reading counts.
     pub last_ok: bool,
 }
 
 impl Reloads {
-    /// One more, taken or not.
+    /// One more, accepted or not.
     pub fn note(&mut self, ok: bool) {
         self.last_ok = ok;
         *(if ok { &mut self.ok } else { &mut self.failed }) += 1;
@@ -121,7 +121,7 @@ impl Default for Reloads {
     }
 }
 
-/// What a status tells that neither the snapshot nor the policy knows.
+/// What a status reports that neither the snapshot nor the policy knows.
 pub struct AgentState {
     pub auto: bool,
     pub reason: Option<String>,

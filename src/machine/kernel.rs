@@ -42,7 +42,7 @@ fn checked_tick(seconds: i64, ns: i64) -> Result<u32> {
     Ok(ns as u32)
 }
 
-/// Why the BPF programs did not load, as far as the kernel's BTF tells.
+/// Why the BPF programs did not load, as far as the kernel's BTF shows.
 pub fn explain_load_failure(err: libbpf_rs::Error) -> anyhow::Error {
     let err = anyhow::Error::from(err);
     let malformed = compat::malformed_scx_kfuncs();

@@ -1,5 +1,5 @@
-//! What this machine can tell of a run beside what ran: energy, idle states, frequency. Each
-//! is there or not, and said so.
+//! What this machine can report of a run beside what ran: energy, idle states, frequency.
+//! What is missing is listed, with the reason.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -69,7 +69,7 @@ impl Sources {
         Sources { idle_files, idle_before, frequency_files, ..Sources::of_power(root) }
     }
 
-    /// Those that tell of power.
+    /// Those that report power.
     pub fn of_power(root: &Path) -> Self {
         Sources {
             rapl: rapl(root),
@@ -140,7 +140,7 @@ impl Sources {
         order.into_iter().map(share).collect()
     }
 
-    /// What it cannot tell, and why.
+    /// What it cannot report, and why.
     pub fn missing(&self) -> Vec<String> {
         let mut missing = vec![];
         if self.rapl.is_empty() && self.battery.as_deref().and_then(discharge_w).is_none() {
@@ -188,7 +188,7 @@ fn battery(root: &Path) -> Option<PathBuf> {
     entries(&root.join("sys/class/power_supply")).into_iter().find(is_battery)
 }
 
-/// What is taken from the battery (W); nothing if it is not discharged.
+/// What the battery supplies (W); nothing if it is not discharged.
 fn discharge_w(battery: &Path) -> Option<f64> {
     let status = fs::read_to_string(battery.join("status")).ok()?;
     if status.trim() != "Discharging" {
@@ -248,7 +248,7 @@ mod tests {
     }
 
     #[test]
-    fn a_battery_tells_only_while_it_is_discharged() {
+    fn a_battery_reports_only_while_it_is_discharged() {
         let of = |status| {
             let root = sysfs(
                 status,

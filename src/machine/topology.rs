@@ -1,4 +1,4 @@
-//! The machine as sysfs tells it (through scx_utils), and the ranks: the order
+//! The machine as sysfs describes it (through scx_utils), and the ranks: the order
 //! in which its CPUs are filled.
 
 use std::cmp::Reverse;
@@ -151,8 +151,8 @@ impl Ranks {
         (0..cores.len()).map(|rank| rank - cores[rank] + 1).max().unwrap_or(1)
     }
 
-    /// By rank: which kind of core it is, smallest first. Offline CPUs are taken to be of
-    /// the largest kind. What the BPF side cannot tell apart counts as its largest one.
+    /// By rank: which kind of core it is, smallest first. Offline CPUs count as of
+    /// the largest kind, and so do kinds beyond those that the BPF side distinguishes.
     pub fn kinds(&self) -> Vec<usize> {
         let online = self.cpus.iter().filter(|cpu| cpu.online);
         let mut capacities: Vec<usize> = online.map(|cpu| cpu.capacity).collect();
@@ -373,7 +373,7 @@ pub mod tests {
     fn cpu_lists_parse() {
         assert_eq!(parse_cpu_list("0-2,5,7-8").unwrap(), [0, 1, 2, 5, 7, 8]);
         for bad in ["", "a", "1-", "-"] {
-            assert!(parse_cpu_list(bad).is_err(), "'{bad}' was taken");
+            assert!(parse_cpu_list(bad).is_err(), "'{bad}' was accepted");
         }
     }
 }

@@ -59,7 +59,7 @@ fn a_sleeper_is_owed_a_slice_of_its_own() {
 }
 
 #[test]
-fn who_was_alone_owes_a_turn_at_most() {
+fn a_task_that_was_alone_owes_a_turn_at_most() {
     let clock = 1000 * MS;
     assert_eq!(join(clock + 900 * MS, clock, 100 * UNIT), clock + 7 * MS);
     assert_eq!(join(clock + 900 * MS, clock, UNIT), clock + 700 * MS);

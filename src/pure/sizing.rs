@@ -63,7 +63,7 @@ fn what_runs_on_a_node_stays_there_as_long_as_it_has_room() {
 }
 
 #[test]
-fn what_would_be_packed_is_one_cpu_at_least() {
+fn what_would_be_packed_is_one_cpu_or_more() {
     let all = pp_policy { min_ranks: 8, ..packing(8) };
     let packed = |capacity: [u32; 8], demands: [u64; 2]| {
         let (nodes, _) = sized(&all, &capacity, 1, &demands);

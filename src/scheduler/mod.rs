@@ -72,7 +72,7 @@ impl<'a> Scheduler<'a> {
         configure(&mut skel, ranks, policy)?;
         let mut skel = skel.load().map_err(kernel::explain_load_failure)?;
         if verbose {
-            tell_verified(&skel);
+            log_verified(&skel);
         }
         let link = scx_ops_attach!(skel, powerpack_ops).map_err(kernel::explain_attach_failure)?;
         Ok(Scheduler { skel, link: Some(link), slot: 0 })
@@ -157,7 +157,7 @@ impl<'a> Scheduler<'a> {
         Ok(self.skel.maps.exit_ring.as_fd().try_clone_to_owned()?)
     }
 
-    /// Detaches, and tells why the kernel had ended the scheduler, if it had.
+    /// Detaches, and returns why the kernel had ended the scheduler, if it had.
     pub fn stop(mut self) -> Option<KernelExit> {
         let ended = self.kernel_exit();
         drop(self.link.take());
@@ -169,7 +169,7 @@ impl<'a> Scheduler<'a> {
     }
 }
 
-/// libbpf explains failures at length; the user asked for that only with -v.
+/// libbpf explains failures at length; the user wants that only with -v.
 fn quiet_libbpf(verbose: bool) {
     fn log(_: PrintLevel, message: String) {
         debug!("{}", message.trim_end());
@@ -179,7 +179,7 @@ fn quiet_libbpf(verbose: bool) {
 
 /// How many instructions the verifier looked at, by program: that is what loading takes
 /// its time for.
-fn tell_verified(skel: &BpfSkel<'_>) {
+fn log_verified(skel: &BpfSkel<'_>) {
     for program in skel.object().progs() {
         let mut info = libbpf_rs::libbpf_sys::bpf_prog_info::default();
         let mut size = size_of_val(&info) as u32;

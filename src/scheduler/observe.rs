@@ -1,4 +1,4 @@
-//! What the scheduler tells only while somebody asks: latencies, the busiest tasks, the
+//! What the scheduler reports only on request: latencies, the busiest tasks, the
 //! placements of one.
 
 use std::cell::RefCell;

@@ -31,7 +31,7 @@ pub struct Placement {
     pub active: bool,
     /// The task's utilization, 0..1024.
     pub util: u32,
-    /// How long it would have had to wait for the active CPUs (us), when that was asked last.
+    /// How long it would have had to wait for the active CPUs (us), as last computed.
     pub expected_us: u64,
     /// How long it may.
     pub budget_us: u64,

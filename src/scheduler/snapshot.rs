@@ -4,7 +4,7 @@ use super::latency::Latency;
 use crate::bpf_intf as intf;
 use crate::machine::bpf_topology::WORD_BITS;
 
-/// All that the BPF side tells, at one instant.
+/// All that the BPF side reports, at one instant.
 pub struct Snapshot {
     /// The instant, on the clock of all other times (ns).
     pub now_ns: u64,
@@ -13,7 +13,7 @@ pub struct Snapshot {
     pub active_ranks: Vec<u64>,
     /// By CPU number.
     pub cpus: Vec<intf::pp_cpu>,
-    /// The CPUs' frequencies change, and are asked for.
+    /// The CPUs' frequencies change, and can be requested.
     pub has_cpufreq: bool,
     /// Tasks that wait for one CPU alone, by its number.
     pub waiting_of_cpu: Vec<u32>,

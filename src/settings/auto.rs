@@ -11,14 +11,14 @@ use serde::{Deserialize, Serialize};
 use crate::settings::policy::Mode;
 
 /// How often the evidence is looked at: rare enough to cost an idle machine nothing
-/// (a wake-up of some 100 us), often enough that nobody waits for the change.
+/// (a wake-up of some 100 us), often enough that no user waits for the change.
 pub const PERIOD: Duration = Duration::from_secs(5);
-/// So many times in a row it has to be busy: ten seconds, longer than a page loads.
+/// How many times in a row it has to be busy: ten seconds, longer than a page loads.
 const BUSY_LOOKS: u32 = 2;
 /// And calm, to go back: half a minute, longer than the pauses in a build.
 const CALM_LOOKS: u32 = 6;
 
-/// By what the mode is chosen: the table `[auto]` of the configuration file.
+/// What the mode is chosen by: the table `[auto]` of the configuration file.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Rules {
@@ -62,17 +62,17 @@ impl Rules {
 #[derive(Clone, Copy, Debug)]
 pub struct Evidence {
     pub profile: PowerProfile,
-    /// `None`: nothing tells; a desktop or a server.
+    /// `None`: not known; a desktop or a server.
     pub on_battery: Option<bool>,
     /// Capacity in use since the last look, of that of all CPUs (%).
     pub load_pct: f64,
-    /// Share of time in which somebody waited for a CPU, over 10 s (%).
+    /// Share of time in which some task waited for a CPU, over 10 s (%).
     pub pressure_pct: f64,
 }
 
 impl Evidence {
-    /// Looks at this machine, whose load is `load_pct` and whose desktop tells `profile`;
-    /// `None`: what is set for the CPUs tells. What cannot be read is left out.
+    /// Looks at this machine, whose load is `load_pct` and whose desktop reports `profile`;
+    /// `None`: as the CPUs are set. What cannot be read is left out.
     pub fn gather(load_pct: f64, profile: Option<PowerProfile>) -> Self {
         Evidence {
             profile: profile.unwrap_or_else(|| fetch_power_profile(true)),

@@ -34,7 +34,7 @@ pub struct Config {
     /// By what `auto` chooses.
     #[serde(default)]
     pub auto: Rules,
-    /// What the idle and frequency drivers are asked for.
+    /// Requests to the idle and frequency drivers.
     #[serde(default)]
     pub hints: Hints,
     /// Which cgroups are treated differently from what the mode says.
@@ -155,7 +155,7 @@ mod tests {
         let config = read(&text).unwrap().config;
         assert_eq!(config.policy.max_cores, Some(MaxCores::Cores(4)));
         assert_eq!(config.policy.pack, Some(Pack::All));
-        assert_eq!(config.auto, Rules::default(), "the defaults it tells are the defaults");
+        assert_eq!(config.auto, Rules::default(), "the defaults that it shows are the defaults");
         assert_eq!(config.metrics, Some("127.0.0.1:9994".parse().unwrap()));
         assert!(!config.workloads.is_empty());
     }

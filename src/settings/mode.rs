@@ -1,4 +1,4 @@
-//! Modes by their names, and who chooses one.
+//! Modes by their names, and whether the user or the agent chooses one.
 
 use std::fmt;
 use std::str::FromStr;

@@ -74,7 +74,7 @@ fn a_large_task_is_in_time_on_a_slow_core_of_its_own() {
     assert!(packing.overruns <= 5, "{packing:?}");
 }
 
-/// So many machines; `PROPTEST_CASES` asks for others.
+/// How many machines; `PROPTEST_CASES` overrides it.
 const CASES: u32 = 100;
 /// Longer runs are preempted by short ones after they have begun, which is no wait.
 const RUN_MAX_US: u32 = 2000;

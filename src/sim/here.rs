@@ -1,5 +1,5 @@
-//! `--machine here`: this machine as sysfs tells it, as a machine file. What sysfs
-//! does not tell is assumed, and said.
+//! `--machine here`: this machine as sysfs describes it, as a machine file. What sysfs
+//! does not say is assumed, and listed.
 
 use std::fmt::Write;
 use std::fs;
@@ -28,7 +28,7 @@ const CORE_STATIC_SHARE: f64 = 0.15;
 /// What a package needs beside its cores while one is awake, and asleep (mW for each
 /// core).
 const PACKAGE_MW: (f64, f64) = (500.0, 250.0);
-/// So many operating points between the lowest and the highest frequency.
+/// How many operating points between the lowest and the highest frequency.
 const OPPS: u32 = 6;
 /// Without cpufreq (MHz).
 const MHZ_DEFAULT: (u32, u32) = (1000, 3000);
@@ -100,7 +100,7 @@ fn threads(group: &[&RankedCpu]) -> usize {
     group.iter().filter(|cpu| cpu.core == group[0].core).count().max(1)
 }
 
-/// A kind of core: its frequencies and idle states as far as sysfs tells them.
+/// A kind of core: its frequencies and idle states as far as sysfs has them.
 fn core(nr: usize, group: &[&RankedCpu], assumed: &mut Vec<String>) -> String {
     let cpu = Path::new(&*ROOT_PREFIX)
         .join(format!("sys/devices/system/cpu/cpu{}", group[0].cpu))

@@ -19,7 +19,7 @@ use powerpack_workload::Workload;
 use crate::cli::{SimArgs, SimCommand};
 pub use system::Named;
 
-/// What `scx_powerpack sim` was asked for. Fails with a sentence.
+/// `scx_powerpack sim`. Fails with a sentence.
 pub fn run(args: &SimArgs) -> Result<()> {
     match &args.command {
         Some(SimCommand::Table { name }) => tables::run(name.as_deref()),
@@ -33,13 +33,13 @@ fn machine(name: &str) -> Result<Machine> {
         return Machine::find(name);
     }
     let (text, assumed) = here::describe()?;
-    println!("An estimate for this machine. What sysfs does not tell is assumed:");
+    println!("An estimate for this machine. What sysfs does not say is assumed:");
     assumed.iter().for_each(|line| println!("- {line}"));
     println!();
     Machine::parse(&text).context("cannot simulate this machine")
 }
 
-/// Simulates every system asked for and prints a table.
+/// Simulates every system named and prints a table.
 /// Fails with a sentence on an unknown machine, workload or system.
 fn compare(args: &SimArgs) -> Result<()> {
     let machine = machine(&args.machine)?;

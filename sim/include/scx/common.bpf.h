@@ -20,7 +20,7 @@ typedef unsigned long long u64;
 typedef int s32;
 typedef long long s64;
 
-/* What tells the compiler or the verifier something about BPF only. */
+/* What only the BPF compiler or the verifier needs. */
 #define SEC(name)
 #define __always_inline inline __attribute__((always_inline))
 #define __noinline __attribute__((noinline))
@@ -118,11 +118,11 @@ struct sched_ext_ops {
 #define UEI_DEFINE(name) static const struct scx_exit_info *name
 #define UEI_RECORD(name, info) (name = (info))
 
-/* Nobody asks for a report here. */
+/* No report is made here. */
 struct scx_dump_ctx;
 #define scx_bpf_dump(format, args...) __builtin_printf(format, args)
 
-/* What walks all tasks for the agent: nobody asks here. */
+/* What walks all tasks for the agent: not used here. */
 struct seq_file;
 struct bpf_iter_meta {
 	struct seq_file *seq;
@@ -133,7 +133,7 @@ struct bpf_iter__task {
 };
 #define bpf_seq_write(seq, data, size) ((void)(seq), (void)(data))
 
-/* Maps: storage of tasks and cgroups, an array, and a ring that nobody reads here. */
+/* Maps: storage of tasks and cgroups, an array, and a ring that is not read here. */
 #define __uint(name, value) int(*name)[value]
 #define __type(name, value) typeof(value) *name
 enum {

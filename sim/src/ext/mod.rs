@@ -69,7 +69,7 @@ impl Class {
         }
     }
 
-    /// The kernel tells the scheduler when it asks.
+    /// The kernel reports them on request.
     pub(crate) fn freq_changed(&self, cpu: usize, freq: u32) {
         if let Class::Ext(_) = self {
             shared(|s| s.freq[cpu] = freq);
@@ -191,7 +191,7 @@ impl Kernel {
         let task = &mut self.tasks[id];
         task.c_mut().cgroup = cgroup;
         let task = task.ptr();
-        // A `struct scx_init_task_args` that says no more than that nobody has forked.
+        // A `struct scx_init_task_args` that says no more than that no task was forked.
         let mut args = [0u64; 2];
         self.op(0, |ops| (ops.init_task)(task, args.as_mut_ptr().cast()));
         self.op(0, |ops| (ops.enable)(task));

@@ -150,7 +150,7 @@ impl Power {
         exit_ns
     }
 
-    /// Tells the governor how long `cpu` was idle.
+    /// Reports to the governor how long `cpu` was idle.
     fn reflect(&mut self, cpu: usize, now_ns: u64) {
         let idle = &mut self.cpus[cpu];
         let states = &self.kinds[self.places[cpu].core].idle;

@@ -31,7 +31,7 @@ pub type SharedRecord = Rc<RefCell<Record>>;
 /// A thread's own set-up before it first sleeps; seen in a trace of powerpack-load
 /// in the test VM.
 const SET_UP_NS: u64 = 80_000;
-/// Those who compute without a pause do it in pieces.
+/// Hogs compute without a pause, in pieces.
 const PIECE_NS: u64 = 1_000_000_000;
 
 /// Lengths that differ at random, evenly around a mean.

@@ -16,7 +16,7 @@ use super::results::{Results, Run};
 const WIDTH: u32 = 760;
 const FONT: (&str, i32) = ("sans-serif", 20);
 const SMALL: (&str, i32) = ("sans-serif", 17);
-/// Okabe and Ito's, which the colour-blind can tell apart.
+/// Okabe and Ito's, which the colour-blind can distinguish.
 const COLOURS: [RGBColor; 8] = [
     RGBColor(90, 90, 90),
     RGBColor(0, 114, 178),

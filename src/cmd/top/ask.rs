@@ -15,9 +15,9 @@ use crate::control::protocol::{Reply, Request, ask};
 use crate::machine::sensors::Sources;
 use crate::scheduler::placement::TaskStatus;
 
-/// So many of the busiest tasks are asked for.
+/// How many of the busiest tasks are requested.
 const TASKS: usize = 100;
-/// What the machine tells over less than this says nothing.
+/// What the machine reports over less than this says nothing.
 const INTERVAL_MIN: Duration = Duration::from_millis(200);
 
 /// What the thread is to do.
@@ -81,7 +81,7 @@ fn named(task: &TaskStatus) -> Task {
     Task { pid: task.pid, tgid: task.tgid, cpu: task.cpu, util: task.util, name }
 }
 
-/// What the machine tells from look to look.
+/// What the machine reports from look to look.
 struct Watch {
     sources: Sources,
     cpus: CpuStates,

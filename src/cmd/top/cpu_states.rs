@@ -1,4 +1,4 @@
-//! What each CPU tells of itself: its frequency, and how much of its time it spends in its
+//! What each CPU reports of itself: its frequency, and how much of its time it spends in its
 //! deepest idle state.
 
 use std::collections::BTreeMap;
@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use crate::machine::sensors::{cpu_dirs, entries, number};
 
-/// `None` is what a CPU cannot tell.
+/// `None` is what a CPU does not report.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct CpuState {
     pub frequency_mhz: Option<f64>,
@@ -34,7 +34,7 @@ impl IdleStates {
     }
 
     /// The kernel counts a stay as it ends: while nothing changes, the last share holds (of
-    /// a CPU that is never idle none does, which its non-idle time tells).
+    /// a CPU that is never idle none does, which its non-idle time shows).
     fn look(&mut self, at_s: f64) {
         let times: Vec<u64> = self.times.iter().map(|path| number(path).unwrap_or(0)).collect();
         let now = (at_s, times.iter().sum(), times.last().copied().unwrap_or(0));
@@ -50,7 +50,7 @@ impl IdleStates {
     }
 }
 
-/// All CPUs that tell anything.
+/// All CPUs that report anything.
 pub struct CpuStates {
     cpus: BTreeMap<usize, (PathBuf, Option<IdleStates>)>,
 }

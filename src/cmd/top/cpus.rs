@@ -12,7 +12,7 @@ use crate::control::status::{CpuStatus, Status};
 
 /// Below this a column has no room for a bar.
 const COLUMN_MIN: usize = 24;
-/// A longer bar tells no more.
+/// A longer bar shows no more.
 const COLUMN_MAX: usize = 80;
 /// Between columns.
 const GAP: usize = 2;
@@ -20,7 +20,7 @@ const GAP: usize = 2;
 const IDLE_PCT: f64 = 0.5;
 /// What is not a bar in its column: mark, core, number; share; waiting tasks.
 const AROUND_BAR: usize = 7 + 6 + 5;
-/// A bar that is shorter makes no room for what its CPU tells of itself.
+/// A bar that is shorter makes no room for what its CPU reports of itself.
 const BAR_MIN: usize = 20;
 const LEVELS: [&str; 8] = ["▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"];
 
@@ -196,7 +196,7 @@ fn cpu_line(model: &Model, cpu: &CpuStatus, sign: char, width: usize) -> Line<'s
     ])
 }
 
-/// What the CPU tells of itself, in columns; nothing where no CPU tells anything.
+/// What the CPU reports of itself, in columns; nothing where no CPU reports anything.
 fn state_text(model: &Model, rank: usize) -> String {
     if model.sample.as_ref().is_none_or(|sample| sample.machine.cpus.is_empty()) {
         return String::new();
@@ -205,7 +205,7 @@ fn state_text(model: &Model, rank: usize) -> String {
     format!("{frequency:>10}{idle:>14}")
 }
 
-/// Nothing, if nobody waits.
+/// Nothing, if no task waits.
 fn queue(waiting: u32) -> String {
     if waiting == 0 { String::new() } else { format!("w{waiting}") }
 }
@@ -220,7 +220,7 @@ fn busy_style(model: &Model, cpu: &CpuStatus) -> Style {
 }
 
 /// A character for each CPU. The roomiest form that fits: a block for each last-level cache
-/// with its cores apart; the same with all cores together; without anything around.
+/// with a gap between cores; the same without gaps; without anything around.
 fn map(model: &Model, status: &Status, width: usize, height: usize) -> Vec<Line<'static>> {
     let spaced = map_of(model, status, width, true);
     let is_wrapped = spaced.len() > groups(status).count();

@@ -71,7 +71,7 @@ fn move_ceiling(model: &mut Model, by: isize) -> Action {
     let Some((ceiling, cores)) = model.ceiling() else { return Action::None };
     let wanted = ceiling.saturating_add_signed(by).clamp(1, cores.max(1));
     if wanted == ceiling {
-        model.say(if by < 0 { "one core is the least" } else { "all cores may be used" }.into());
+        model.say(if by < 0 { "one core is the minimum" } else { "all cores may be used" }.into());
         return Action::None;
     }
     let max_cores = Some(if wanted == cores { MaxCores::All } else { MaxCores::Cores(wanted) });
@@ -91,6 +91,6 @@ fn ask(
     if model.sample.is_none() {
         return Action::None;
     }
-    model.asked(cores);
+    model.requested(cores);
     Action::Ask(Request::SetPolicy { mode, policy })
 }

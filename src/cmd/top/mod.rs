@@ -27,7 +27,7 @@ use model::Model;
 
 /// From one look to the next.
 const INTERVAL: Duration = Duration::from_secs(1);
-/// From the first look to the second, which is the first to tell differences.
+/// From the first look to the second, which is the first with differences.
 const FIRST_INTERVAL: Duration = Duration::from_millis(300);
 
 /// Shows the running scheduler until the user has seen enough. Fails without a terminal.
@@ -68,7 +68,7 @@ fn hear_keys() -> Result<Receiver<Event>> {
     Ok(events)
 }
 
-/// What is shown, and who tells it.
+/// What is shown, and where it comes from.
 struct Screen {
     model: Model,
     commands: Sender<Command>,

@@ -25,12 +25,12 @@ pub struct Task {
     pub name: String,
 }
 
-/// What the machine tells beside the scheduler, since the look before; `None` is what it
-/// cannot tell.
+/// What the machine reports beside the scheduler, since the look before; `None` is what it
+/// cannot report.
 #[derive(Clone, Debug, Default)]
 pub struct Machine {
     pub power_w: Option<f64>,
-    /// What each CPU tells.
+    /// What each CPU reports.
     pub cpus: BTreeMap<usize, CpuState>,
 }
 
@@ -101,8 +101,8 @@ pub struct Model {
     /// 0: all CPUs at a glance; else a page of their bars, where not all of them fit.
     pub page: usize,
     message: Option<(String, u32)>,
-    /// The ceiling that was asked for last, while the answer is not here.
-    asked_cores: Option<usize>,
+    /// The ceiling that was requested last, while the answer is not here.
+    requested_cores: Option<usize>,
     unanswered: u32,
 }
 
@@ -121,7 +121,7 @@ impl Model {
             first_task: 0,
             page: 0,
             message: None,
-            asked_cores: None,
+            requested_cores: None,
             unanswered: 0,
         }
     }
@@ -187,7 +187,7 @@ impl Model {
         (is.cpu == was.cpu).then(|| (busy_ns as f64 / interval_ns as f64 * 100.0).min(100.0))
     }
 
-    /// What the CPU of this rank tells of itself, if it is online.
+    /// What the CPU of this rank reports of itself, if it is online.
     pub fn cpu_state(&self, rank: usize) -> Option<CpuState> {
         let sample = self.sample.as_ref()?;
         let cpu = sample.status.cpus.get(rank).filter(|cpu| cpu.online)?;
@@ -227,24 +227,24 @@ impl Model {
         tasks
     }
 
-    /// How many cores may be used, of how many: with what was asked for last.
+    /// How many cores may be used, of how many: with what was requested last.
     pub fn ceiling(&self) -> Option<(usize, usize)> {
         let status = &self.sample.as_ref()?.status;
         let cores = nr_cores(&status.cpus);
-        Some((self.asked_cores.unwrap_or(status.max_cores).min(cores), cores))
+        Some((self.requested_cores.unwrap_or(status.max_cores).min(cores), cores))
     }
 
-    /// Something has been asked for.
-    pub fn asked(&mut self, max_cores: Option<usize>) {
+    /// A request has been sent.
+    pub fn requested(&mut self, max_cores: Option<usize>) {
         self.unanswered += 1;
-        self.asked_cores = max_cores.or(self.asked_cores);
+        self.requested_cores = max_cores.or(self.requested_cores);
     }
 
     /// It was answered: with what is in force now, or with why it cannot be.
     pub fn answered(&mut self, outcome: Result<String, String>) {
         self.unanswered = self.unanswered.saturating_sub(1);
         if self.unanswered == 0 {
-            let cores = self.asked_cores.take().filter(|_| outcome.is_ok());
+            let cores = self.requested_cores.take().filter(|_| outcome.is_ok());
             if let (Some(cores), Some(sample)) = (cores, &mut self.sample) {
                 sample.status.max_cores = cores;
             }
@@ -252,7 +252,7 @@ impl Model {
         self.say(outcome.unwrap_or_else(|why| why));
     }
 
-    /// Tells the user, for a while.
+    /// Shows the user a message, for a while.
     pub fn say(&mut self, text: String) {
         self.message = Some((text, MESSAGE_LOOKS));
     }

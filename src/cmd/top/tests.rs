@@ -155,23 +155,23 @@ fn without_colour_there_is_none_and_nothing_is_lost() {
     assert!(!has_colour(&mut plain));
 }
 
-/// What a CPU tells.
-fn tells(frequency_mhz: Option<f64>, deepest_pct: Option<f64>) -> CpuState {
+/// What a CPU reports.
+fn state(frequency_mhz: Option<f64>, deepest_pct: Option<f64>) -> CpuState {
     let deepest_idle = deepest_pct.map(|pct| ("C10 of this CPU".into(), pct));
     CpuState { frequency_mhz, deepest_idle }
 }
 
 #[test]
-fn what_the_machine_tells_fits() {
+fn what_the_machine_reports_fits() {
     let mut model = model(4);
     let mut sample_shown = sample(4, 12);
     sample_shown.machine.power_w = Some(12.34);
     sample_shown.machine.cpus = [
-        (0, tells(Some(1600.0), Some(66.8))),
-        (3, tells(Some(1999.4), None)),
+        (0, state(Some(1600.0), Some(66.8))),
+        (3, state(Some(1999.4), None)),
         // Offline.
-        (1, tells(Some(1.0), Some(1.0))),
-        (2, tells(None, Some(100.0))),
+        (1, state(Some(1.0), Some(1.0))),
+        (2, state(None, Some(100.0))),
     ]
     .into();
     sample_shown.status.auto = true;
@@ -184,14 +184,14 @@ fn what_the_machine_tells_fits() {
 }
 
 #[test]
-fn what_a_cpu_tells_is_beside_its_bar() {
+fn what_a_cpu_reports_is_beside_its_bar() {
     let mut model = model(4);
     let mut sample_shown = sample(4, 12);
     // CPU 0 is busy for half of the time: all that time it cannot have slept.
     let other = Some(("cpu-sleep-0".into(), 5.0));
     let other = CpuState { frequency_mhz: None, deepest_idle: other };
-    let first = tells(Some(3200.4), Some(90.0));
-    sample_shown.machine.cpus = [(0, first), (2, tells(None, Some(99.6))), (3, other)].into();
+    let first = state(Some(3200.4), Some(90.0));
+    sample_shown.machine.cpus = [(0, first), (2, state(None, Some(99.6))), (3, other)].into();
     model.learn(Ok(sample_shown));
     let lines = screen(&mut model, 80, 24);
     assert!(lines[6].ends_with("50 %  3200 MHz      C10 50 %   w3"), "{}", lines[6]);
@@ -255,9 +255,9 @@ fn keys_switch() {
     assert_eq!(key(&mut model, 'a'), set(Some(Choice::Auto), None));
     assert_eq!(key(&mut model, '-'), set(None, Some(MaxCores::Cores(1))));
     assert!(screen(&mut model, 80, 24)[1].contains("ceiling 1 core "), "before it is answered");
-    assert_eq!(key(&mut model, '-'), Action::None, "one is the least");
+    assert_eq!(key(&mut model, '-'), Action::None, "one is the minimum");
     model.learn(Ok(sample(4, 12)));
-    assert_eq!(model.ceiling(), Some((1, 2)), "asked for, though not yet in force");
+    assert_eq!(model.ceiling(), Some((1, 2)), "requested, though not yet in force");
     (0..3).for_each(|_| model.answered(Ok("in force".into())));
     assert_eq!(model.ceiling(), Some((1, 2)));
     assert_eq!(key(&mut model, '+'), set(None, Some(MaxCores::All)));
@@ -287,7 +287,7 @@ fn keys_pause_sort_scroll_and_help() {
     assert!(lines[10].contains("by CPU") && lines[12].ends_with("task-4"));
     key(&mut model, '?');
     let text = screen(&mut model, 80, 24).join("\n");
-    assert!(text.contains("p b s a    mode packing") && text.contains("cannot tell"));
+    assert!(text.contains("p b s a    mode packing") && text.contains("not reported here"));
     assert_eq!(key(&mut model, 's'), Action::None, "it closes the help");
     assert!(!model.help);
 }

@@ -1,4 +1,4 @@
-//! Numbers as they are shown; `-` is what nobody can tell.
+//! Numbers as they are shown; `-` is what is not known.
 
 use super::cpu_states::CpuState;
 use crate::scheduler::latency::Latency;
@@ -6,7 +6,7 @@ use crate::scheduler::latency::Latency;
 /// What is not known.
 pub const UNKNOWN: &str = "-";
 
-/// So many in a second.
+/// How many in a second.
 pub fn rate(per_s: Option<f64>) -> String {
     match per_s {
         None => UNKNOWN.into(),

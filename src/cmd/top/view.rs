@@ -17,7 +17,7 @@ const WIDTH_MIN: u16 = 40;
 const HEIGHT_MIN: u16 = 10;
 /// What is above the CPUs.
 const HEADER: u16 = 4;
-/// So much is kept for the tasks, with their title, unless the CPUs need all.
+/// The height that is kept for the tasks, with their title, unless the CPUs need all.
 const TASKS_MIN: u16 = 5;
 
 const KEYS: &str = "q quit  ? help  p b s a mode  + - ceiling  Space pause  o sort";
@@ -38,7 +38,7 @@ Bars: share of the last second in which the CPU was not idle.
 per s: spills are tasks that ran on a surplus CPU because the
 active ones were full; set: the active set grew +, shrank -.
 wake-up: from being woken until running, for half of all, for
-99 of 100, for the slowest.   -  this machine cannot tell";
+99 of 100, for the slowest.   -  not reported here";
 
 /// Draws all of it.
 pub fn draw(frame: &mut Frame, model: &mut Model) {
@@ -65,7 +65,7 @@ fn line(frame: &mut Frame, y: u16, text: impl Into<Line<'static>>) {
     }
 }
 
-/// A line over all the width, to tell sections apart without colour.
+/// A line over all the width, to separate sections without colour.
 fn title(frame: &mut Frame, y: u16, text: &str) {
     let width = usize::from(frame.area().width);
     let style = Style::new().add_modifier(Modifier::REVERSED);

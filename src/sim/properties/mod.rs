@@ -95,13 +95,13 @@ fn drive(case: &Case, sabotage: Option<Sabotage>) {
     }
 }
 
-/// So many machines; `PROPTEST_CASES` asks for others.
+/// How many machines; `PROPTEST_CASES` overrides it.
 const CASES: u32 = 2000;
 const SEED: u64 = 1;
 /// A case that fails is made smaller for some minutes at most.
 const SHRINKS_MAX: u32 = 500;
 
-/// Always the same `cases` ones, unless others are asked for.
+/// Always the same `cases` ones, unless `PROPTEST_CASES` is set.
 pub(super) fn config(cases: u32) -> ProptestConfig {
     let default = ProptestConfig {
         failure_persistence: None,
@@ -122,7 +122,7 @@ proptest! {
     }
 }
 
-/// Else the test above tells nothing.
+/// Else the test above proves nothing.
 #[test]
 fn a_scheduler_made_bad_on_purpose_is_found_out() {
     for how in [Sabotage::CountTasks, Sabotage::NoSpill, Sabotage::LostKick] {
