@@ -65,8 +65,8 @@ impl Worker {
 
     /// About `mean_ns`.
     fn about(&mut self, mean_ns: u64) -> u64 {
-        let apart = self.jitter_pct / 100.0 * (2.0 * self.random.f64() - 1.0);
-        (mean_ns as f64 * (1.0 + apart)) as u64
+        let deviation = self.jitter_pct / 100.0 * (2.0 * self.random.f64() - 1.0);
+        (mean_ns as f64 * (1.0 + deviation)) as u64
     }
 
     /// Does what takes about `run_ns`.

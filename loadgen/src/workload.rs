@@ -72,26 +72,26 @@ mod tests {
 
     /// What `task` does within a second, having burnt `expected_s` an activation. CPU time is
     /// the kernel's count, what it is to be is the workload's: setting up a thread, going to
-    /// sleep, and what was taken from the CPUs meanwhile are the difference. Never less; more
+    /// sleep, and what the CPUs lost meanwhile are the difference. Never less; more
     /// by chance, but not each time.
     fn burns(task: &str, expected_s: f64) -> TaskReport {
         let mut tries = Vec::new();
         for _ in 0..TRIES {
-            let taken_before_s = taken_s();
+            let lost_before_s = lost_s();
             let task = report(task, 1.0);
-            let taken_s = taken_s() - taken_before_s;
-            let least = expected_s * task.activations as f64;
-            assert!(task.cpu_s >= least, "less than {least}: {task:?}");
-            if task.cpu_s < least * 1.02 + 0.002 * task.threads as f64 + taken_s {
+            let lost_s = lost_s() - lost_before_s;
+            let min = expected_s * task.activations as f64;
+            assert!(task.cpu_s >= min, "less than {min}: {task:?}");
+            if task.cpu_s < min * 1.02 + 0.002 * task.threads as f64 + lost_s {
                 return task;
             }
-            tries.push((task.cpu_s, least, taken_s));
+            tries.push((task.cpu_s, min, lost_s));
         }
-        panic!("{task} burns more than {expected_s} s an activation: (s, least, taken) {tries:?}");
+        panic!("{task} burns more than {expected_s} s an activation: (s, min, lost) {tries:?}");
     }
 
-    /// What a VM's host and interrupts have taken from all CPUs since boot (s).
-    fn taken_s() -> f64 {
+    /// What a VM's host and interrupts took from all CPUs since boot (s).
+    fn lost_s() -> f64 {
         let stat = std::fs::read_to_string("/proc/stat").unwrap();
         let ticks = |field: &str| field.parse::<f64>().unwrap();
         // irq, softirq and steal of the line of all CPUs.

@@ -55,9 +55,9 @@ boots() {
 		for file in $(tests_for "$kernel"); do
 			echo "$kernel|$(vm_options "$file")|$(boot_of_its_own "$file")|$file"
 		done
-	done | sort -s -t'|' -k1,3 | awk -F'|' -v most=$TESTS_PER_BOOT '
+	done | sort -s -t'|' -k1,3 | awk -F'|' -v max=$TESTS_PER_BOOT '
 		function print_boot() { if (files) print vm "|" files; files = ""; count = 0 }
-		$1 "|" $2 != vm || $3 != alone || count == most { print_boot(); vm = $1 "|" $2; alone = $3 }
+		$1 "|" $2 != vm || $3 != alone || count == max { print_boot(); vm = $1 "|" $2; alone = $3 }
 		{ files = files " " $4; count++ }
 		END { print_boot() }' | longest_first
 }

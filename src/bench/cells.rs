@@ -29,7 +29,7 @@ pub struct Table {
 #[derive(Debug, Default, Serialize)]
 pub struct Cell {
     pub text: String,
-    /// From the least to the most, if runs differ.
+    /// From the minimum to the maximum, if runs differ.
     pub range: String,
     /// How it compares with the first system: better, worse, same, or nothing to be said.
     pub verdict: &'static str,

@@ -103,7 +103,8 @@ fn load(course: Course, workload: &str) -> Result<()> {
         // If the reader has gone away, this process is about to be killed.
         let _ = io::stdout().flush();
     };
-    let report = engine::run_reporting(&powerpack_load::workload::kinds(&workload)?, course, print)?;
+    let report =
+        engine::run_reporting(&powerpack_load::workload::kinds(&workload)?, course, print)?;
     println!("{}", serde_json::to_string(&report)?);
     Ok(())
 }

@@ -13,8 +13,8 @@ const SIGNIFICANCE: f64 = 0.05;
 #[derive(Clone, Debug, PartialEq)]
 pub struct Summary {
     pub median: f64,
-    pub least: f64,
-    pub most: f64,
+    pub min: f64,
+    pub max: f64,
     values: Vec<f64>,
 }
 
@@ -43,8 +43,8 @@ impl Summary {
             return None;
         }
         let median = Data::new(values.clone()).median();
-        let (least, most) = (Statistics::min(&values), Statistics::max(&values));
-        Some(Summary { median, least, most, values })
+        let (min, max) = (Statistics::min(&values), Statistics::max(&values));
+        Some(Summary { median, min, max, values })
     }
 
     /// "28.5", or "28.5 (28.1-28.9)" when runs differ.
@@ -55,9 +55,9 @@ impl Summary {
 
     /// The median, and the range if there is one.
     pub fn parts(&self, metric: Metric) -> (String, String) {
-        let [median, least, most] =
-            [self.median, self.least, self.most].map(|value| metric.format(value));
-        let range = if least == most { String::new() } else { format!("{least}-{most}") };
+        let [median, min, max] =
+            [self.median, self.min, self.max].map(|value| metric.format(value));
+        let range = if min == max { String::new() } else { format!("{min}-{max}") };
         (median, range)
     }
 

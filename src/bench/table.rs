@@ -28,7 +28,7 @@ pub fn all(results: &Results) -> String {
     }
     if let Some(first) = results.systems.first() {
         text += &format!(
-            "\nMedian (least-most); beside it the difference to {}: = is none, or within the noise.\n",
+            "\nMedian (min-max); beside it the difference to {}: = is none, or within the noise.\n",
             first.name
         );
     }

@@ -41,11 +41,11 @@ pub fn of(ranks: &Ranks, tick_ns: u32, has_cpufreq: bool) -> Box<intf::pp_topolo
 
 fn add_kinds(topology: &mut intf::pp_topology, ranks: &Ranks) {
     let kinds = ranks.kinds();
-    topology.nr_kinds = kinds.iter().max().map_or(1, |&most| most + 1) as u32;
+    topology.nr_kinds = kinds.iter().max().map_or(1, |&max| max + 1) as u32;
     for (rank, &kind) in kinds.iter().enumerate() {
         let capacity = ranks.cpus()[rank].capacity as u32;
-        let least = &mut topology.capacity_of_kind[kind];
-        *least = if *least == 0 { capacity } else { capacity.min(*least) };
+        let min = &mut topology.capacity_of_kind[kind];
+        *min = if *min == 0 { capacity } else { capacity.min(*min) };
         topology.ranks_from_kind[..=kind].iter_mut().for_each(|ranks| set(ranks, rank));
     }
 }

@@ -25,8 +25,8 @@ pub fn by_cpu() -> BTreeMap<usize, u64> {
 }
 
 fn energy(domain: &PerfDomain) -> Option<u64> {
-    let most = *domain.perf_table.keys().last()?;
+    let max = *domain.perf_table.keys().last()?;
     let (performance, state) =
-        domain.perf_table.iter().find(|(perf, _)| **perf * 100 >= most * WORKING_POINT_PCT)?;
+        domain.perf_table.iter().find(|(perf, _)| **perf * 100 >= max * WORKING_POINT_PCT)?;
     Some(state.power as u64 * SCALE / (*performance).max(1) as u64)
 }

@@ -15,7 +15,7 @@ use crate::bpf_intf as intf;
 use crate::machine::energy_model;
 
 /// Of equal cores this many are one efficient one: what stays on those must not fill the
-/// machine, and on four cores one is the least.
+/// machine, and on four cores one is the minimum.
 const EFFICIENT_DIV: usize = 4;
 
 /// A CPU and where it is.
@@ -145,7 +145,7 @@ impl Ranks {
         (0..cores.len()).map(|rank| cores.get(rank + 1) == Some(&cores[rank])).collect()
     }
 
-    /// The most SMT siblings that a core has.
+    /// The max number of SMT siblings of a core.
     pub fn threads_per_core(&self) -> usize {
         let cores = self.core_of_rank();
         (0..cores.len()).map(|rank| rank - cores[rank] + 1).max().unwrap_or(1)
@@ -158,8 +158,8 @@ impl Ranks {
         let mut capacities: Vec<usize> = online.map(|cpu| cpu.capacity).collect();
         capacities.sort_unstable();
         capacities.dedup();
-        let most = intf::pp_limits_PP_MAX_KINDS as usize - 1;
-        self.cpus.iter().map(|cpu| kind_of(cpu.capacity, &capacities).min(most)).collect()
+        let kind_max = intf::pp_limits_PP_MAX_KINDS as usize - 1;
+        self.cpus.iter().map(|cpu| kind_of(cpu.capacity, &capacities).min(kind_max)).collect()
     }
 
     /// How many of the lowest ranks are the efficient ones: the smallest kind of core
@@ -229,11 +229,11 @@ fn order(cpus: &mut [RankedCpu], energy_of_cpu: &BTreeMap<usize, u64>) {
     // The energy model is of use only if it knows all.
     let known = cpus.iter().all(|cpu| energy_of_cpu.contains_key(&cpu.cpu));
     let energy = |cpu: &RankedCpu| if known { energy_of_cpu[&cpu.cpu] } else { 0 };
-    let energies = most_by(cpus, kind, energy);
-    let nodes = most_by(cpus, |cpu| (kind(cpu), cpu.node), |cpu| cpu.capacity);
-    let packages = most_by(cpus, |cpu| (kind(cpu), cpu.package), |cpu| cpu.capacity);
-    let llcs = most_by(cpus, |cpu| (kind(cpu), cpu.llc), |cpu| cpu.capacity);
-    let cores = most_by(cpus, |cpu| (cpu.package, cpu.core), |cpu| cpu.capacity);
+    let energies = max_by(cpus, kind, energy);
+    let nodes = max_by(cpus, |cpu| (kind(cpu), cpu.node), |cpu| cpu.capacity);
+    let packages = max_by(cpus, |cpu| (kind(cpu), cpu.package), |cpu| cpu.capacity);
+    let llcs = max_by(cpus, |cpu| (kind(cpu), cpu.llc), |cpu| cpu.capacity);
+    let cores = max_by(cpus, |cpu| (cpu.package, cpu.core), |cpu| cpu.capacity);
     cpus.sort_by_key(|cpu| {
         let kind = kind(cpu);
         let node = (Reverse(nodes[&(kind, cpu.node)]), cpu.node);
@@ -245,17 +245,17 @@ fn order(cpus: &mut [RankedCpu], energy_of_cpu: &BTreeMap<usize, u64>) {
 }
 
 /// The largest `value` of each group of CPUs.
-fn most_by<K: Ord, V: Ord + Copy>(
+fn max_by<K: Ord, V: Ord + Copy>(
     cpus: &[RankedCpu],
     group: impl Fn(&RankedCpu) -> K,
     value: impl Fn(&RankedCpu) -> V,
 ) -> BTreeMap<K, V> {
-    let mut most = BTreeMap::new();
+    let mut best_of = BTreeMap::new();
     for cpu in cpus {
-        let best = most.entry(group(cpu)).or_insert(value(cpu));
+        let best = best_of.entry(group(cpu)).or_insert(value(cpu));
         *best = value(cpu).max(*best);
     }
-    most
+    best_of
 }
 
 /// Which kind of core a capacity belongs to, smallest first. Kinds are a gap of

@@ -47,7 +47,7 @@ impl Scheduler<'_> {
     }
 
     /// The tasks with the highest utilization, at most `most` of them.
-    pub fn busiest(&self, most: usize) -> Result<Vec<TaskStatus>> {
+    pub fn busiest(&self, max: usize) -> Result<Vec<TaskStatus>> {
         let link = self.skel.progs.list_tasks.attach().context("cannot list tasks")?;
         let mut bytes = Vec::new();
         Iter::new(&link)?.read_to_end(&mut bytes).context("cannot list tasks")?;
@@ -63,7 +63,7 @@ impl Scheduler<'_> {
             })
             .collect();
         tasks.sort_by_key(|task| (std::cmp::Reverse(task.util), task.pid));
-        tasks.truncate(most);
+        tasks.truncate(max);
         Ok(tasks)
     }
 }

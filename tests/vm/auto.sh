@@ -19,8 +19,8 @@ sleep 1
 # Or auto would take an idle machine for a busy one.
 utils=$(scx_powerpack status --json | grep -o '"util":[0-9]*' | cut -d: -f2)
 [ "$(echo "$utils" | wc -l)" = 4 ] || fail "status tells no utilization"
-least=$(echo "$utils" | sort -n | head -n 1)
-[ "$least" -lt 300 ] || fail "no CPU of an idle machine is reported to be idle: $utils"
+min=$(echo "$utils" | sort -n | head -n 1)
+[ "$min" -lt 300 ] || fail "no CPU of an idle machine is reported to be idle: $utils"
 # Calm for half a minute, and the pressure of the last ten seconds gone.
 for i in $(seq 60); do
 	sleep 1

@@ -17,10 +17,10 @@ cpuset() {
 # The light load in cgroup $1 keeps one CPU awake: the others, but for CPU $2, have $3 (0.1) % in all.
 light_is_packed_in() {
 	run_in "$1" powerpack-load workload --seconds 10 light >/tmp/light.json
-	json_list non_idle_pct </tmp/light.json | awk -v but="${2:--1}" -v most_pct="${3:-0.1}" '{
-		for (i = 1; i <= NF; i++) if (i != but + 1) { all += $i; if ($i > most) most = $i }
-		print "non-idle " $0 " %; beyond the busiest " all - most
-		exit !(all - most <= most_pct)
+	json_list non_idle_pct </tmp/light.json | awk -v but="${2:--1}" -v max_pct="${3:-0.1}" '{
+		for (i = 1; i <= NF; i++) if (i != but + 1) { all += $i; if ($i > max) max = $i }
+		print "non-idle " $0 " %; beyond the busiest " all - max
+		exit !(all - max <= max_pct)
 	}' || fail "the light load in $1: $(cat /tmp/light.json)"
 }
 

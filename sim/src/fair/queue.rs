@@ -169,8 +169,8 @@ impl Fair {
     fn slice_ns(&self, cpu: usize, id: usize) -> u64 {
         let queue = &self.queues[cpu];
         let weights: u64 = queue.tasks.iter().map(|(_, id)| self.entities[*id].weight).sum();
-        let (latency, least) = (LATENCY_NS * self.factor, MIN_GRANULARITY_NS * self.factor);
-        let period = latency.max(least * (queue.tasks.len() as u64 + 1));
+        let (latency, min) = (LATENCY_NS * self.factor, MIN_GRANULARITY_NS * self.factor);
+        let period = latency.max(min * (queue.tasks.len() as u64 + 1));
         period * self.entities[id].weight / (weights + self.entities[id].weight)
     }
 

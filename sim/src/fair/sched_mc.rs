@@ -42,7 +42,7 @@ impl SchedMc {
     }
 
     /// The least loaded of those that are used.
-    fn least(&self, view: &View) -> usize {
+    fn least_loaded(&self, view: &View) -> usize {
         (0..self.ceiling(view)).min_by_key(|&cpu| view.nr_running(cpu)).unwrap_or(0)
     }
 }
@@ -59,14 +59,14 @@ impl Balancer for SchedMc {
             return cpu;
         }
         let cpu = self.spread.wake(view, id, here, sync);
-        if cpu < self.ceiling(view) { cpu } else { self.least(view) }
+        if cpu < self.ceiling(view) { cpu } else { self.least_loaded(view) }
     }
 
     fn fork(&mut self, view: &View, id: usize) -> usize {
         if self.level == 0 {
             return view.idlest(id);
         }
-        self.fills(view).unwrap_or_else(|| self.least(view))
+        self.fills(view).unwrap_or_else(|| self.least_loaded(view))
     }
 
     fn pull(&mut self, view: &View, to: usize, idle: bool) -> Option<usize> {

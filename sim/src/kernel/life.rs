@@ -77,7 +77,7 @@ impl Kernel {
     fn timer_late_ns(&self, cpu: usize, time_ns: u64) -> u64 {
         match self.costs.timer_jitter_ns {
             0 => 0,
-            most => fastrand::Rng::with_seed(time_ns ^ (cpu as u64) << 48).u64(..most),
+            max => fastrand::Rng::with_seed(time_ns ^ (cpu as u64) << 48).u64(..max),
         }
     }
 

@@ -29,7 +29,7 @@ pub struct Machine {
     /// Which CPUs share a clock.
     #[serde(default)]
     pub clock: Clock,
-    /// The least time between two changes of frequency (us).
+    /// The minimum time between two changes of frequency (us).
     #[serde(default)]
     pub freq_rate_limit_us: f64,
     /// Kinds of cores, by name.

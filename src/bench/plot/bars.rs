@@ -13,14 +13,14 @@ type Bar<'a> = (usize, &'a str, &'a Run);
 pub fn non_idle(results: &Results, load: &LoadInfo) -> Result<Option<String>> {
     let runs = first_runs(results, &load.name);
     let total = |run: &Run| run.non_idle_pct.iter().sum::<f64>();
-    let most = runs.iter().map(|(.., run)| total(run)).fold(0.0, f64::max);
-    if most <= 0.0 {
+    let max = runs.iter().map(|(.., run)| total(run)).fold(0.0, f64::max);
+    if max <= 0.0 {
         return Ok(None);
     }
-    draw(80 + 44 * runs.len() as u32, |area| paint(area, &runs, most)).map(Some)
+    draw(80 + 44 * runs.len() as u32, |area| paint(area, &runs, max)).map(Some)
 }
 
-fn paint(area: &Area, runs: &[Bar], most: f64) -> Result<()> {
+fn paint(area: &Area, runs: &[Bar], max: f64) -> Result<()> {
     let rows = runs.len();
     let name = |row: &SegmentValue<usize>| match row {
         SegmentValue::CenterOf(row) if *row < rows => short(runs[rows - 1 - row].1),
@@ -30,7 +30,7 @@ fn paint(area: &Area, runs: &[Bar], most: f64) -> Result<()> {
         .margin(12)
         .x_label_area_size(52)
         .y_label_area_size(180)
-        .build_cartesian_2d(0.0..most * 1.05, (0..rows).into_segmented())
+        .build_cartesian_2d(0.0..max * 1.05, (0..rows).into_segmented())
         .map_err(failed)?;
     chart
         .configure_mesh()

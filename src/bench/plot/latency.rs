@@ -11,9 +11,9 @@ use crate::bench::results::{LoadInfo, Results};
 type Curve<'a> = (usize, &'a str, &'a [f64]);
 
 /// The shares that the axis goes to: the longest is beyond.
-const MOST_PCT: f64 = 99.99;
+const MAX_PCT: f64 = 99.99;
 /// A logarithm needs a beginning (us).
-const LEAST_US: f64 = 0.1;
+const MIN_US: f64 = 0.1;
 
 /// The picture of the wake-ups or, if none were measured, of the responses; `None` if there
 /// are none either.
@@ -36,7 +36,7 @@ pub fn latency(results: &Results, load: &LoadInfo) -> Result<Option<String>> {
 
 /// Where a share of the times lies on the axis: each nine more takes as much room.
 fn nines(pct: f64) -> f64 {
-    -(1.0 - pct.min(MOST_PCT) / 100.0).log10()
+    -(1.0 - pct.min(MAX_PCT) / 100.0).log10()
 }
 
 /// A time (us) below its line: of each power of ten once, twice and five times it, for the
@@ -49,13 +49,13 @@ fn time_label(&us: &f64) -> String {
 
 fn paint(area: &Area, curves: &[Curve], what: &str) -> Result<()> {
     let all = || curves.iter().flat_map(|(.., curve)| curve.iter().copied());
-    let most = all().fold(LEAST_US * 10.0, f64::max);
-    let least = all().fold(f64::MAX, f64::min).max(LEAST_US);
+    let max = all().fold(MIN_US * 10.0, f64::max);
+    let min = all().fold(f64::MAX, f64::min).max(MIN_US);
     let mut chart = ChartBuilder::on(area)
         .margin(12)
         .x_label_area_size(56)
         .y_label_area_size(80)
-        .build_cartesian_2d((least..most * 1.1).log_scale(), 0.0..nines(MOST_PCT))
+        .build_cartesian_2d((min..max * 1.1).log_scale(), 0.0..nines(MAX_PCT))
         .map_err(failed)?;
     chart
         .configure_mesh()
@@ -70,7 +70,7 @@ fn paint(area: &Area, curves: &[Curve], what: &str) -> Result<()> {
         .draw()
         .map_err(failed)?;
     for (nth, name, curve) in curves {
-        let points = CURVE_PCT.iter().zip(*curve).map(|(&pct, &us)| (us.max(least), nines(pct)));
+        let points = CURVE_PCT.iter().zip(*curve).map(|(&pct, &us)| (us.max(min), nines(pct)));
         let style = colour(*nth).stroke_width(3);
         chart
             .draw_series(LineSeries::new(points, style))

@@ -54,10 +54,10 @@ fn points_of<'a>(results: &'a Results, load: &'a LoadInfo, cost: Metric) -> Vec<
 
 /// All of them, with some room.
 fn range(points: &[Point], of: fn(&Point) -> f64) -> Range<f64> {
-    let least = points.iter().map(of).fold(f64::MAX, f64::min);
-    let most = points.iter().map(of).fold(0.0, f64::max);
-    let room = (most - least).max(0.1) * 0.12;
-    (least - room)..(most + room)
+    let min = points.iter().map(of).fold(f64::MAX, f64::min);
+    let max = points.iter().map(of).fold(0.0, f64::max);
+    let room = (max - min).max(0.1) * 0.12;
+    (min - room)..(max + room)
 }
 
 fn paint(area: &Area, results: &Results, points: &[Point], what: &str) -> Result<()> {
@@ -84,9 +84,9 @@ fn paint(area: &Area, results: &Results, points: &[Point], what: &str) -> Result
             continue;
         }
         // Near 1 there are many, and nothing to be said.
-        let is_apart =
+        let is_far =
             |point: &Point| (point.cost - 1.0).abs().max((point.rate - 1.0).abs()) >= NAMED_FROM;
-        let name = |point: &Point| if is_apart(point) { point.load } else { "" }.to_owned();
+        let name = |point: &Point| if is_far(point) { point.load } else { "" }.to_owned();
         let dot = |point: &Point| {
             EmptyElement::at((point.cost, point.rate))
                 + Circle::new((0, 0), 6, colour(nth).filled())

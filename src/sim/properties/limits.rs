@@ -105,14 +105,14 @@ fn check(case: &Case) {
     // its ticks alone that a reservation is used up.
     let loose_us = tick_us * (nr + 2 * case.limited.len()) as u64;
     let periods = SECONDS * 1_000_000 / case.period_us + 1;
-    let most = quota_us * periods + burst_us + loose_us;
-    assert!(used <= most, "used {used} us of {most}");
+    let max = quota_us * periods + burst_us + loose_us;
+    assert!(used <= max, "used {used} us of {max}");
     let hogs = case.limited.iter().filter(|task| task.1 == 0).count() as u64;
     let online = kernel.cpus.iter().filter(|cpu| cpu.online).count() as u64;
     let alone = case.others.is_empty() && case.plugs.is_empty();
     if alone && quota_us < case.period_us * hogs.min(online) * 3 / 4 {
-        let least = quota_us * periods.saturating_sub(2) * 98 / 100;
-        assert!(used >= least, "used {used} us, should have used {least}");
+        let min = quota_us * periods.saturating_sub(2) * 98 / 100;
+        assert!(used >= min, "used {used} us, should have used {min}");
     }
     kernel.limit_cgroup(WEIGHT, None, case.period_us, 0);
     kernel.run_until((SECONDS * 1000 + 1000) * MS);

@@ -62,7 +62,7 @@ fn loads() -> impl Strategy<Value = Vec<Load>> {
     )
 }
 
-/// What a task's weight is, of 100, while all of its cgroup are runnable: the least it may be.
+/// What a task's weight is, of 100, while all of its cgroup are runnable: its minimum.
 fn weight_among(load: &Load, loads: &[Load]) -> f64 {
     let weight = f64::from(load.weight);
     if is_in_root(load) {
@@ -79,7 +79,7 @@ fn is_in_root(load: &Load) -> bool {
     load.cgroup_weight.is_none() && load.workload == 0
 }
 
-/// The least that any of them may be.
+/// The minimum for any of them.
 fn lightest_of(loads: &[Load]) -> f64 {
     loads.iter().map(|load| weight_among(load, loads)).fold(f64::INFINITY, f64::min)
 }
@@ -219,7 +219,7 @@ fn pinned() -> impl Strategy<Value = Rivals> {
         })
 }
 
-/// The most that a hog is worth of a CPU, by its weight. More than that it gets only if it never
+/// The maximum that a hog is worth of a CPU, by its weight. It gets more only if it never
 /// waits for as much as a turn: at HZ=100 that is off by up to a tenth.
 const WORTH_MAX_PCT: u32 = 80;
 
@@ -239,10 +239,9 @@ fn hogs_on_several(idle: impl Strategy<Value = usize>) -> impl Strategy<Value = 
             (hz, cores, machine, hogs)
         })
         .prop_filter("no shares by weight", |(hz, cores, _, hogs)| {
-            let (sum, most) = hogs
-                .iter()
-                .fold((0, 0), |(sum, most), hog| (sum + hog.weight, most.max(hog.weight)));
-            most * *cores as u32 * 100 <= sum * WORTH_MAX_PCT && !is_too_light(hogs, *hz)
+            let (sum, heaviest) =
+                hogs.iter().fold((0, 0), |(sum, max), hog| (sum + hog.weight, max.max(hog.weight)));
+            heaviest * *cores as u32 * 100 <= sum * WORTH_MAX_PCT && !is_too_light(hogs, *hz)
         })
         .prop_map(|(_, _, machine, hogs)| {
             let case = Case { machine, loads: hogs.clone(), switches: vec![], plugs: vec![] };

@@ -11,7 +11,7 @@ use crate::settings::policy::Mode;
 /// Shares are measured over this time, once all has settled.
 const SETTLED_MS: u64 = 2000;
 const SHARES_MS: u64 = 10_000;
-/// The most that one hog is to have of a CPU by its share: beyond it gets it only if it never
+/// The maximum that one hog is to have of a CPU by its share: more it gets only if it never
 /// waits for as much as a turn.
 const WORTH_MAX: f64 = 0.8;
 /// Who is to run less often than this is served earlier than by its share (PP_WAIT_MAX_NS).

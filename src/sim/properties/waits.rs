@@ -54,7 +54,7 @@ fn mean_ms(task: &Task) -> f64 {
 }
 
 /// Services, by their numbers: how often each ran, and how long they waited.
-fn assert_served(kernel: &Kernel, ids: std::ops::Range<usize>, runs: u64, mean: f64, most: f64) {
+fn assert_served(kernel: &Kernel, ids: std::ops::Range<usize>, runs: u64, mean: f64, max: f64) {
     for id in ids {
         let task = &kernel.tasks[id];
         let (found, longest) = (mean_ms(task), longest_ms(kernel, id));
@@ -64,7 +64,7 @@ fn assert_served(kernel: &Kernel, ids: std::ops::Range<usize>, runs: u64, mean: 
         );
         assert!(task.waits >= runs, "service {id} ran {} of {runs} times", task.waits);
         assert!(
-            found <= mean && longest <= most,
+            found <= mean && longest <= max,
             "service {id}: {found:.2} ms, {longest:.2} longest"
         );
     }
