@@ -17,6 +17,7 @@ const EXAMPLE: &str = include_str!("../../packaging/config.toml");
 const HOW_IT_DECIDES: &str = include_str!("../../docs/how-it-decides.md");
 const CONFIGMAP: &str = include_str!("../../packaging/kubernetes/configmap.yaml");
 const MESON: &str = include_str!("../../meson.build");
+const KUSTOMIZATION: &str = include_str!("../../packaging/kubernetes/kustomization.yaml");
 const CHANGELOG: &str = include_str!("../../packaging/debian/changelog");
 
 /// A page as it reads, roughly: without its requests for fonts, with plain dashes.
@@ -175,4 +176,5 @@ fn all_say_the_same_version() {
     }
     assert!(MESON.contains(&format!("version: '{version}'")), "meson.build");
     assert!(CHANGELOG.starts_with(&format!("scx-powerpack ({version})")), "debian/changelog");
+    assert!(KUSTOMIZATION.contains(&format!("newTag: {version}\n")), "kustomization.yaml");
 }
