@@ -17,7 +17,7 @@ COLUMNS = [
     "cache/index3/shared_cpu_list", "cpu_capacity", "acpi_cppc/highest_perf",
     "cpufreq/amd_pstate_prefcore_ranking", "cpufreq/cpuinfo_max_freq",
 ]
-# Kernels before 5.16 do not tell clusters; those that can run us do, as this if there are none.
+# Kernels before 5.16 do not report clusters; those that can run us do, as this if there are none.
 DEFAULTS = {"topology/cluster_id": "65535"}
 
 

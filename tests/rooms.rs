@@ -44,7 +44,7 @@ fn needs() -> BTreeMap<String, BTreeSet<String>> {
         .collect()
 }
 
-/// The rooms that are left when those are taken away, again and again, that need none of the
+/// The rooms that are left when those are removed, again and again, that need none of the
 /// rest.
 fn in_circles(mut needs: BTreeMap<String, BTreeSet<String>>) -> Vec<String> {
     loop {

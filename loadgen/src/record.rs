@@ -27,7 +27,7 @@ pub struct TaskReport {
     pub records_per_s: Option<f64>,
 }
 
-/// What all of them met. The kinds come first, so that whoever looks for the
+/// What all of them met. The kinds come first, so that a script that looks for the
 /// last of a name in the JSON finds the total.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Report {
@@ -41,7 +41,7 @@ pub struct Report {
     /// In the time before the measurement: while everything is new.
     pub settling_overruns: usize,
     pub settling_max_us: f64,
-    /// What all who do as much as they can did in a second.
+    /// What all tasks that do as much as they can did in a second.
     pub records_per_s: Option<f64>,
     /// See [`crate::samples::CURVE_PCT`].
     pub wake_curve_us: Vec<f64>,

@@ -19,7 +19,7 @@ tests_for() {
 # The options that a test's "# vm:" line asks for.
 vm_options() { sed -n 's/^# vm: //p' "$1"; }
 
-# Who leaves the kernel in disorder says "# alone": its name, to have a boot of its own.
+# A test that leaves the kernel in disorder has a line "# alone": its name, to have a boot of its own.
 boot_of_its_own() { ! grep -q '^# alone' "$1" || basename "$1"; }
 
 # Tests that share a boot, at most: a boot takes as long as a test, but two run at once, and

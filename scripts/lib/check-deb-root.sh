@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# For check-deb.sh, in a root that nobody needs: install, upgrade while it runs, remove, purge;
+# For check-deb.sh, in a root that is thrown away: install, upgrade while it runs, remove, purge;
 # where systemd is not running, and where it seems to be. The packages are in /package-check.
 set -euo pipefail
 

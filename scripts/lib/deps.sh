@@ -3,7 +3,7 @@
 
 . "$TREE/scripts/lib/stage.sh"
 
-# shellcheck disable=SC2034 # used by those who source this
+# shellcheck disable=SC2034 # used by those that source this
 {
 	BUILD_PACKAGES=(clang-19 llvm-19 libelf-dev zlib1g-dev pkg-config make gcc)
 	VM_PACKAGES=(kmod udev libcap-ng-dev libseccomp-dev python3-venv iproute2 procps)

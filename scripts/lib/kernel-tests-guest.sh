@@ -18,7 +18,7 @@ echo "kernel $(uname -r)"
 for system in "$@"; do
 	[ "$system" = eevdf ] || start "$system"
 	for program in "$bin"/*; do
-		# A program ends with a failure if one of its tests fails: its lines tell which.
+		# A program ends with a failure if one of its tests fails: its lines say which.
 		("$program" 2>&1 || true) | awk -v of="$system" -v program="${program##*/}" '
 			/^ok .*# SKIP/ { print of, "skip", program ":" $3; next }
 			/^ok / { print of, "pass", program ":" $3; next }

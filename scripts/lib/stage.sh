@@ -1,5 +1,5 @@
 # shellcheck shell=bash
-# Long work with a line for whoever waits: a running clock on a terminal, plain lines
+# Long work with a line for the user who waits: a running clock on a terminal, plain lines
 # elsewhere. What the work prints goes to a log in the cache. Sourced after common.sh.
 
 LOG_LINES_SHOWN=20
@@ -8,7 +8,7 @@ STILL_RUNNING_S=60
 
 mkdir -p "$CACHE/logs"
 LOG=$CACHE/logs/${0##*/}-$$.log
-# A log is of use while somebody remembers the run.
+# How long logs are kept.
 find "$CACHE/logs" -name '*.log' -mtime +7 -delete
 
 clock() { printf '%d:%02d' $(($1 / 60)) $(($1 % 60)); }

@@ -4,7 +4,7 @@ use std::cmp::Ordering;
 use std::collections::BinaryHeap;
 use std::collections::binary_heap::PeekMut;
 
-/// What happens, to whom.
+/// What happens, and to which task or CPU.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Event {
     /// A task's timer.
@@ -27,7 +27,7 @@ pub enum Event {
 }
 
 impl Event {
-    /// At the same instant: whoever wakes is seen by whoever schedules.
+    /// At the same instant: a task that wakes is seen by a CPU that schedules.
     fn turn(self) -> u8 {
         match self {
             Event::Wake(_) | Event::Timer(..) | Event::Period(_) => 0,

@@ -180,7 +180,7 @@ impl Metric {
         }
     }
 
-    /// Differences of less than this are nothing that anybody would notice; in its unit.
+    /// Differences of less than this are nothing that a user would notice; in its unit.
     pub fn negligible(self) -> f64 {
         match self {
             Metric::ResponseP50Us

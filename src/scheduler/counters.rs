@@ -43,7 +43,7 @@ mod tests {
     use crate::bpf_intf as intf;
     use crate::scheduler::latency::Latency;
 
-    /// A counter that BPF writes and nobody sums would be lost in silence.
+    /// A counter that BPF writes and that is summed nowhere would be lost in silence.
     #[test]
     fn every_event_is_reported() {
         let mut cpu: intf::pp_cpu = unsafe { std::mem::zeroed() };

@@ -1,4 +1,4 @@
-//! Nobody waits for longer than the latency budget, whenever programs begin, and what people
+//! No task waits for longer than the latency budget, whenever programs begin, and what people
 //! look at comes in time.
 
 use powerpack_load::schedstat::FILL_PCT;

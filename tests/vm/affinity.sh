@@ -5,7 +5,7 @@
 . "$(dirname "$0")/lib.bash"
 
 # The tasks of the cpuset that can run are on these two CPUs. (Of one that
-# sleeps the kernel tells where it was.)
+# sleeps the kernel reports where it was.)
 only_on() {
 	local stat
 	while read -r pid; do

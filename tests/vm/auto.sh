@@ -18,7 +18,7 @@ wait $load
 sleep 1
 # Or auto would take an idle machine for a busy one.
 utils=$(scx_powerpack status --json | grep -o '"util":[0-9]*' | cut -d: -f2)
-[ "$(echo "$utils" | wc -l)" = 4 ] || fail "status tells no utilization"
+[ "$(echo "$utils" | wc -l)" = 4 ] || fail "status shows no utilization"
 min=$(echo "$utils" | sort -n | head -n 1)
 [ "$min" -lt 300 ] || fail "no CPU of an idle machine is reported to be idle: $utils"
 # Calm for half a minute, and the pressure of the last ten seconds gone.

@@ -167,7 +167,7 @@ start --mode spread
 refused 'a sched_ext scheduler is loaded, powerpack: stop it first' scx_powerpack bench --out d
 stop
 
-echo "anybody can measure the kernel's own scheduler"
+echo "any user can measure the kernel's own scheduler"
 mkdir -p everybody && chmod 777 everybody
 sed -n '1,/settle/p' suite.toml >everybody/suite.toml
 setpriv --reuid 65534 --regid 65534 --clear-groups scx_powerpack bench \

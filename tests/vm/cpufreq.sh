@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # Where there is cpufreq the scheduler asks for the performance that its CPUs need: all for a
-# hog, less for what needs less, the floor for who is idle. A VM has no cpufreq: a copy of its
+# hog, less for what needs less, the floor for what is idle. A VM has no cpufreq: a copy of its
 # sysfs with a policy in it makes the programs load with that code, and run it on this kernel,
-# though nobody hears.
+# though nothing reads it.
 # vm: --virtual-time
 . "$(dirname "$0")/lib.bash"
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Cpusets are packed as the machine is: a light load in one of three of four CPUs keeps one awake. A
-# ceiling holds for tasks in them as far as they have a CPU below it, and status names who has none.
+# ceiling holds for tasks in them as far as they have a CPU below it, and status names those without one.
 # A partition that is made while the scheduler runs keeps its CPU to itself, and what is
 # outside is packed as before.
 # vm: --virtual-time

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Mode auto follows the desktop's power profile, as a daemon on a real system bus tells it: at
+# Mode auto follows the desktop's power profile, as a daemon on a real system bus reports it: at
 # once, by its signal.
 # only: 7
 # vm: --slow-virtual-time
@@ -79,13 +79,13 @@ daemon
 property Set variant:string:power-saver >/dev/null
 chooses packing 'power profile power-saver'
 
-echo "a fixed mode is nobody else's affair"
+echo "a fixed mode stays, whatever the profile"
 scx_powerpack mode balance >/dev/null
 property Set variant:string:performance >/dev/null
 sleep 2
 [ "$(scx_powerpack mode)" = balance ] || fail "the profile has changed a fixed mode"
 
-echo "nobody is asked: the bus sees no calls while nothing changes"
+echo "nothing is polled: the bus sees no calls while nothing changes"
 scx_powerpack mode auto >/dev/null
 dbus-monitor --system >/tmp/calls 2>/dev/null &
 monitor=$!

@@ -43,6 +43,6 @@ no_run() { unshare -m sh -c "mount -t tmpfs -o $1 tmpfs /run && exec scx_powerpa
 export -f no_run
 refused 'cannot create /run/scx_powerpack: Read-only file system' bash -c 'no_run ro'
 refused 'cannot create /run/scx_powerpack: No space left on device' bash -c 'no_run nr_inodes=1'
-# A kernel without sched_ext, as far as sysfs tells.
+# A kernel without sched_ext, as far as sysfs shows.
 unshare -m sh -c 'mount -t tmpfs tmpfs /sys/kernel && exec scx_powerpack' >/tmp/out 2>&1 && fail "loaded without sched_ext"
 grep -q 'no sched_ext' /tmp/out || fail "$(cat /tmp/out)"

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # CPU time follows the weights: nice 0 against nice 10 (1024 to 110) within a
-# tenth, cgroups of weight 300 and 100, and SCHED_IDLE starves nobody nor is
+# tenth, cgroups of weight 300 and 100, and SCHED_IDLE starves no task nor is
 # starved. Tasks confined to some CPUs share all of these.
 # vm: --slow-virtual-time
 . "$(dirname "$0")/lib.bash"
@@ -25,7 +25,7 @@ ratio_within "$(json_list cpu_s </tmp/w300.json)" "$(json_list cpu_s </tmp/w100.
 	fail "cgroups of 300 and 100: $(cat /tmp/w300.json /tmp/w100.json)"
 rmdir /sys/fs/cgroup/w300 /sys/fs/cgroup/w100
 
-# Confined to two CPUs they share these, and nobody has one to himself.
+# Confined to two CPUs they share these, and none has one to itself.
 taskset -c 1,2 powerpack-load hogs --seconds 6 --count 6 >/tmp/six.json
 json_list cpu_s </tmp/six.json | awk '{ for (i = 1; i <= 6; i++) bad += $i < 1.7 || $i > 2.3; exit bad || NF != 6 }' ||
 	fail "six on two CPUs: $(cat /tmp/six.json)"

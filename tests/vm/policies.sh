@@ -32,7 +32,7 @@ printf 'mode = "packing"\n[workloads]\nefficient = ["backup.service"]\n' >$confi
 [[ $(scx_powerpack reload) == packing* ]] || fail "reload says no mode"
 hogs_use job.slice/backup.service 4 0
 hogs_use job.slice 6 0123
-status_says '1 cgroups treated' || fail "status does not tell of the table"
+status_says '1 cgroups treated' || fail "status does not show the table"
 
 echo "a cgroup that comes later is treated too"
 mkdir -p /sys/fs/cgroup/later.slice/backup.service
@@ -52,7 +52,7 @@ hogs_use job.slice/backup.service 4 0123
 
 echo "small tasks are packed, large ones use other CPUs at once"
 scx_powerpack mode packing --pack small >/dev/null
-status_says 'small tasks packed' || fail "status does not tell what is packed"
+status_says 'small tasks packed' || fail "status does not show what is packed"
 # All packed they would share two CPUs.
 powerpack-load periodic --seconds 4 0.5/20*8 12/20*2 >/tmp/small.json
 [ "$(used /tmp/small.json 10 | wc -m)" -ge 3 ] || fail "large tasks are packed: $(cat /tmp/small.json)"

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Real-time tasks take most of the lowest ranks: who was packed there goes on elsewhere,
+# Real-time tasks take most of the lowest ranks: what was packed there goes on elsewhere,
 # and what they take is no capacity of ours.
 # vm: --slow-virtual-time
 . "$(dirname "$0")/lib.bash"
@@ -31,13 +31,13 @@ read -r looks few spills < <(awk '/^active/ {
 	fail "$few of $looks looks with two CPUs, $spills spills: is real-time use left out? $(</tmp/stats)"
 # Nobody waits for a real-time task to end, 7 ms, but for the budget, 5 ms, and a tick at most.
 # On 6.12 nothing takes a task from the local DSQ of a CPU that a real-time task found idle: it
-# waits the 7 ms, and for who is before it, 2 ms, and a tick (9 runs: 0.6 to 9.5 ms).
+# waits the 7 ms, and for what is before it, 2 ms, and a tick (9 runs: 0.6 to 9.5 ms).
 limit_us=9000
 [[ $(uname -r) == 6.12* ]] && limit_us=13000
 [ "$(json max_delay_us </tmp/load.json | cut -d. -f1)" -lt $limit_us ] || fail "a task waits for real-time tasks: $(cat /tmp/load.json)"
 # Real-time tasks count as non-idle time.
 for pct in $(grep -o '"non_idle_pct":[0-9]*' /tmp/status | head -n 2 | cut -d: -f2); do
-	[ "$pct" -ge 40 ] || fail "status does not tell of real-time tasks: $(</tmp/status)"
+	[ "$pct" -ge 40 ] || fail "status does not show real-time tasks: $(</tmp/status)"
 done
 
 echo "one that comes to where a hog runs does not keep it from running"

@@ -6,7 +6,7 @@
 
 stressors='context switch sleep fork affinity schedpolicy yield'
 # Its threads are real-time hogs on every CPU, from which kernels without a
-# deadline server for sched_ext protect nobody.
+# deadline server for sched_ext protect no task.
 [ ! -d /sys/kernel/debug/sched/ext_server ] || stressors="$stressors mutex"
 start --mode packing
 for mode in packing spread; do

@@ -43,7 +43,7 @@ box_systemctl kill -s HUP scx_powerpack
 sleep 1
 mode_is spread
 printf 'mode = "spread"\nmod = 1\n' >$config
-! box_systemctl reload scx_powerpack 2>/dev/null || fail "a mistake was taken"
+! box_systemctl reload scx_powerpack 2>/dev/null || fail "a mistake was accepted"
 sleep 1
 mode_is spread
 journal_has 'line 2: unknown field `mod`'
@@ -73,7 +73,7 @@ echo 'mode = "spread"' >$config
 box_systemctl reload scx_powerpack || fail "no reload"
 [ ! -e $latency ] || [ "$(cat $latency)" = 0 ] || fail "the latency is not put back: $(cat $latency)"
 
-echo "watchdog: who hangs is ended and started again"
+echo "watchdog: an agent that hangs is ended and started again"
 mkdir -p $BOX/run/systemd/system/scx_powerpack.service.d
 # The limit to starts within a minute is for a service that cannot start: these were ours.
 box_systemctl reset-failed scx_powerpack

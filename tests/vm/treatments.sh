@@ -20,7 +20,7 @@ light_tasks_use() {
 		fail "in $1 with '$2' light tasks use not $3 CPUs: $(cat /tmp/light.json)"
 }
 
-# The limit is put on one of the two levels only: the other has none to tell of.
+# The limit is put on one of the two levels only: the other has none to report.
 echo +cpu >/sys/fs/cgroup/cgroup.subtree_control
 echo "20000 100000" >/sys/fs/cgroup/job.slice/cpu.max
 sentence='cpu.max of job.slice: 20 of 100 ms; throttled in 0 of'

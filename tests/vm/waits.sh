@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Nobody starves, whatever a third runs elsewhere: services beside hogs of their own cpuset
+# No task starves, whatever a third runs elsewhere: services beside hogs of their own cpuset
 # while a free hog runs, a probe beside the heaviest and the lightest hog, and a thread of one
 # CPU beside a hog. Run with "eevdf" it shows how the kernel's own scheduler waits.
 # vm: --slow-virtual-time

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # A deliberate stall: a real-time hog holds a CPU for good, and a task bound to
-# it waits. The kernel's watchdog ends the scheduler, which tells why.
+# it waits. The kernel's watchdog ends the scheduler, which reports why.
 # Linux 6.12 warns in its deadline server when that is switched off.
 # expect-dmesg: sched_ext|stall|kernel/sched/deadline.c
 # vm: --slow-virtual-time
@@ -23,7 +23,7 @@ wait $PID || status=$?
 [ $status = 1 ] || fail "exit status $status after a stall"
 grep -q 'the kernel ended the scheduler' $LOG || fail "the end is not reported"
 grep -qi 'stall' $LOG || fail "the reason is not reported"
-# Its report tells of the active set, the CPU and its queue, and of the tasks there.
+# Its report shows the active set, the CPU and its queue, and of the tasks there.
 for line in 'powerpack: [1-4] CPUs active, ceiling 4' 'node 0: ranks active before [1-4], room' 'powerpack: rank 2, surplus' 'powerpack: queue 1026, waits'; do
 	grep -Eq "$line" $LOG || fail "the report does not say '$line'"
 done

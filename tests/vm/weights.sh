@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Cgroups get CPU time by their cpu.weight, whoever is in them: it does not grow with the threads,
+# Cgroups get CPU time by their cpu.weight, whatever is in them: it does not grow with the threads,
 # does not count twice in a nested cgroup, and cpu.idle gives way. In packing and in spread.
 # vm: --slow-virtual-time --cpus 2
 . "$(dirname "$0")/lib.bash"

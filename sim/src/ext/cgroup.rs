@@ -48,7 +48,7 @@ impl Drop for Cgroups {
     }
 }
 
-/// The weight of the root, which is nobody's.
+/// The weight of the root, which has none of its own.
 const ROOT: Kind = (0, 0);
 /// That of cgroups that are known by their number alone.
 const NAMED: Kind = (0, u32::MAX);

@@ -100,7 +100,7 @@ pub struct Ops {
     pub cgroup_move: extern "C" fn(TaskPtr, *mut c_void, *mut c_void),
     pub init: extern "C" fn() -> i32,
     pub exit: extern "C" fn(*mut c_void),
-    /// Called by nobody here: there is no report.
+    /// Never called here: there is no report.
     pub dump: [*const c_void; 3],
     pub flags: u64,
     pub timeout_ms: u32,

@@ -6,7 +6,7 @@ use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
 use super::ffi::powerpack_ops;
 
-/// The bytes of a `struct pp_topology`, and of a `struct pp_policy`; who calls us knows what
+/// The bytes of a `struct pp_topology`, and of a `struct pp_policy`; the caller knows what
 /// they mean.
 #[repr(C, align(8))]
 #[derive(Clone, Debug)]
@@ -42,7 +42,7 @@ pub enum Sabotage {
     LostKick,
 }
 
-/// The scheduler's variables are there once: so is whoever uses them.
+/// The scheduler's variables are there once: so is their user.
 static IN_USE: Mutex<()> = Mutex::new(());
 
 /// The scheduler, loaded for one simulation.
@@ -55,7 +55,7 @@ impl Native {
     pub fn load(topology: &TopologyBytes, policy: &PolicyBytes) -> Self {
         let in_use = IN_USE.lock().unwrap_or_else(PoisonError::into_inner);
         reset();
-        // SAFETY: both are copied by the call; nobody else looks.
+        // SAFETY: both are copied by the call; no other thread looks.
         unsafe { sim_setup(topology, policy) };
         Native { _in_use: in_use }
     }
@@ -112,7 +112,7 @@ impl Native {
 /// The writable variables as the program was loaded.
 fn reset() {
     static PRISTINE: OnceLock<(Vec<u8>, Vec<u8>)> = OnceLock::new();
-    // SAFETY: the bounds of the sections, and nobody but who holds IN_USE uses them.
+    // SAFETY: the bounds of the sections, and only the holder of IN_USE uses them.
     unsafe {
         let bss = section(&raw mut __start_pp_bss, &raw mut __stop_pp_bss);
         let data = section(&raw mut __start_pp_data, &raw mut __stop_pp_data);

@@ -7,7 +7,7 @@ use super::ffi::{ENQ_LAST, TASK_QUEUED};
 use super::kfuncs::{may_run, shared};
 use crate::kernel::Kernel;
 
-/// The slice that the kernel gives who has none (SCX_SLICE_DFL).
+/// The slice that the kernel gives a task that has none (SCX_SLICE_DFL).
 const SLICE_DEFAULT_NS: u64 = 20_000_000;
 
 impl Kernel {

@@ -1,5 +1,5 @@
 //! Linux 3.9, which spreads, and runnable-load balance (patch v4 to v8 of 2013),
-//! which does so by the tasks' decayed averages; without the load of those who
+//! which does so by the tasks' decayed averages; without the load of those that
 //! sleep, as its author measured that to hurt.
 
 use super::Balancer;
@@ -47,7 +47,7 @@ impl Balancer for Spread {
         idle_sibling(view, target, prev)
     }
 
-    /// The busiest CPU where somebody waits, near ones first.
+    /// The busiest CPU where a task waits, near ones first.
     fn pull(&mut self, view: &View, to: usize, idle: bool) -> Option<usize> {
         let mine = self.load(view, to);
         let worth = |&from: &usize| {

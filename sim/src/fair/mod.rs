@@ -60,7 +60,7 @@ impl Kernel {
         }
     }
 
-    /// __schedule(): who is most behind runs next; if nobody waits, one is pulled.
+    /// __schedule(): the task that is most behind runs next; if none waits, one is pulled.
     pub(crate) fn fair_schedule(&mut self, cpu: usize) {
         let now_ns = self.now_ns;
         let fair = self.class.fair();

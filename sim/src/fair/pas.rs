@@ -80,7 +80,7 @@ impl Balancer for PowerAware {
         self.leader(view, id, 1.0).unwrap_or_else(|| view.idlest(id))
     }
 
-    /// Power balancing takes over while no group is overloaded: then nobody pulls.
+    /// Power balancing takes over while no group is overloaded: then no CPU pulls.
     fn pull(&mut self, view: &View, to: usize, idle: bool) -> Option<usize> {
         let overloaded = |from: &usize| view.util(*from) * view.nr_running(*from) as f64 > 1.0;
         self.spread.pull(view, to, idle).filter(overloaded)

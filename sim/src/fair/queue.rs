@@ -16,7 +16,7 @@ const LATENCY_NS: u64 = 6_000_000;
 const MIN_GRANULARITY_NS: u64 = 750_000;
 const WAKEUP_GRANULARITY_NS: u64 = 1_000_000;
 const CPUS_MAX: usize = 8;
-/// sysctl_sched_migration_cost: who has run so lately is not pulled, and a CPU
+/// sysctl_sched_migration_cost: a task that has run so lately is not pulled, and a CPU
 /// that is idle for less does not look for work.
 pub(crate) const MIGRATION_COST_NS: u64 = 500_000;
 /// A busy CPU balances once in this many ms for each CPU of the machine (busy_factor).
@@ -115,7 +115,7 @@ impl Fair {
         }
     }
 
-    /// Who waits for `cpu`, beside what runs.
+    /// The tasks that wait for `cpu`, beside what runs.
     pub fn waiting(&self, cpu: usize) -> usize {
         self.queues[cpu].tasks.len()
     }
@@ -187,7 +187,7 @@ impl Fair {
                 && entity.vruntime > first.saturating_add(slice)
     }
 
-    /// Whether somebody who waits is more behind than `id`, which runs.
+    /// Whether a waiting task is more behind than `id`, which runs.
     pub fn waits_before(&self, cpu: usize, id: usize) -> bool {
         let first = self.queues[cpu].tasks.first();
         first.is_some_and(|(vruntime, _)| *vruntime < self.entities[id].vruntime)

@@ -34,7 +34,7 @@ impl SchedMc {
         cpus(leader).next()
     }
 
-    /// An idle CPU of that package, for who begins.
+    /// An idle CPU of that package, for a task that begins.
     fn fills(&self, view: &View) -> Option<usize> {
         let package = view.place(self.preferred(view)?).package;
         let mut idle = (0..self.ceiling(view)).filter(|&cpu| view.is_idle(cpu));

@@ -66,7 +66,7 @@ impl<'a> View<'a> {
         queue.util.at(self.now_ns, if queue.current.is_some() { 1.0 } else { 0.0 })
     }
 
-    /// Where a new task goes: the least load, then an idle core, then who has run the
+    /// Where a new task goes: the least load, then an idle core, then the one that has run the
     /// least of late (a kernel would look at more of its history).
     pub fn idlest(&self, id: usize) -> usize {
         let prev = self.prev(id);

@@ -18,7 +18,7 @@ use crate::power::{Governor, Power};
 use crate::task::{Task, TaskSpec};
 use crate::trace::Trace;
 
-/// Who schedules.
+/// What schedules.
 #[derive(Clone, Debug)]
 pub enum Scheduler {
     /// Ours: the machine as it is ranked, and the policy.
@@ -27,7 +27,7 @@ pub enum Scheduler {
     Comparator(Comparator),
 }
 
-/// Who schedules, and who chooses frequencies.
+/// What schedules, and what chooses frequencies.
 #[derive(Clone, Debug)]
 pub struct System {
     pub scheduler: Scheduler,
@@ -35,7 +35,7 @@ pub struct System {
     pub governor: Option<Governor>,
 }
 
-/// The state of who schedules.
+/// The state of what schedules.
 pub(crate) enum Class {
     Ext(Ext),
     Fair(Box<Fair>),

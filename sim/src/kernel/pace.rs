@@ -34,7 +34,7 @@ impl Kernel {
         self.sharing.iter().filter(|&&running| running > 0).count() > 1
     }
 
-    /// What `cpu` runs is about to change: whoever's speed depends on it is charged at
+    /// What `cpu` runs is about to change: each CPU whose speed depends on it is charged at
     /// the old one, and then goes on at the new one.
     fn change_running(&mut self, cpu: usize, to: Option<usize>) {
         let from = self.cpus[cpu].running;

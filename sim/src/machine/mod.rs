@@ -20,7 +20,7 @@ pub struct Machine {
     pub name: String,
     pub about: String,
     costs: CostsSpec,
-    /// What it does about frequency if nobody says otherwise.
+    /// What it does about frequency if nothing else is set.
     #[serde(default)]
     pub governor: Governor,
     /// How it predicts the length of idle periods.
@@ -47,7 +47,7 @@ struct CostsSpec {
     hz: u32,
     switch_us: f64,
     wake_us: f64,
-    /// Time lost to cold caches by who comes from another core, or another LLC.
+    /// Time lost to cold caches by a task that comes from another core, or another LLC.
     #[serde(default)]
     migrate_us: f64,
     #[serde(default)]
@@ -69,7 +69,7 @@ struct CostsSpec {
     far_data_pct: u64,
 }
 
-/// Who predicts how long a CPU will be idle (drivers/cpuidle/governors/).
+/// What predicts how long a CPU will be idle (drivers/cpuidle/governors/).
 #[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq, Eq)]
 #[serde(rename_all = "lowercase")]
 pub enum IdleGovernor {

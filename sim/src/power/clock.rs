@@ -36,7 +36,7 @@ impl Domain {
         self.opps.get(self.current).map(|opp| opp.mhz)
     }
 
-    /// Whether it has a choice, and somebody who makes it.
+    /// Whether it has a choice, and a governor that makes it.
     pub fn scales(&self) -> bool {
         self.opps.len() > 1 && !matches!(self.governor, Governor::Performance | Governor::Powersave)
     }

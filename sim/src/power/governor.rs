@@ -5,7 +5,7 @@ use serde::Deserialize;
 
 use super::clock::{Domain, FULL};
 
-/// Who chooses the frequency.
+/// What chooses the frequency.
 #[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq, Eq)]
 #[serde(rename_all = "kebab-case")]
 pub enum Governor {

@@ -90,7 +90,7 @@ enum Phase {
 /// Pieces of work that a stage hands on: when each was planned to begin (ns).
 pub type Handoff = Rc<RefCell<VecDeque<u64>>>;
 
-/// Who goes on with a piece of work: the task, and where it looks for it.
+/// What goes on with a piece of work: the task, and where it looks for it.
 pub type Successor = Option<(usize, Handoff)>;
 
 /// Finishes a piece that was planned for `planned_ns`: hands it on, or records it.

@@ -228,7 +228,7 @@ fn a_scheduler_that_goes_may_come_again() {
     assert!(screen(&mut model, 80, 24)[2].starts_with("per s: spills -  migrations -"));
     model.learn(Ok(sample(4, 2)));
     assert_eq!(model.rates().unwrap().spills, 7.0);
-    // Another one, so soon that nobody has seen the first one go.
+    // Another one, so soon that the first one cannot have been seen to go.
     let mut other = sample(4, 3);
     other.status.enable_seq = Some(2);
     model.learn(Ok(other));

@@ -86,7 +86,7 @@ impl Watch {
         self.order.iter().any(own) || (0..self.order.len()).any(shared)
     }
 
-    /// Nobody waits for long for the active CPUs while another is idle.
+    /// No task waits for long for the active CPUs while another is idle.
     fn check_waits_beside_idle(&self, kernel: &Kernel) {
         let equal = kernel.tasks.iter().all(|task| task.c().scx.weight == 100);
         if !self.can_move || !equal || !self.order.iter().any(|&cpu| kernel.is_idle(cpu)) {
@@ -125,7 +125,7 @@ impl Watch {
         );
     }
 
-    /// Among equals nobody waited for more than a slice of everyone else, `turns` times.
+    /// Among equals none waited for more than a slice of everyone else, `turns` times.
     pub fn check_waits(&self, kernel: &Kernel) {
         let turns = if self.llcs.len() > 1 { TURNS_OF_OTHER_LLCS } else { TURNS };
         let bound_ns = (kernel.tasks.len() as u64 + 1) * SLICE_MAX_NS * turns;

@@ -123,7 +123,7 @@ fn a_ceiling_holds_for_those_who_have_a_cpu_below_it() {
     let surplus = surplus_pct(&kernel, 2);
     assert!(surplus <= 0.1, "CPUs above the ceiling were {surplus:.3} % busy");
     drop(kernel);
-    // Who has none uses its own.
+    // A task that has none uses its own.
     let above = run("vm8", &vec![Load { cpus: 0b1100_0000, ..Load::hog() }; 2], evacuated(2));
     let busy = busy_pct(&above);
     assert!(busy[6] > 99.0 && busy[7] > 99.0, "{busy:.1?}");

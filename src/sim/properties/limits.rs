@@ -1,5 +1,5 @@
 //! What must hold of cgroups with a `cpu.max` on any machine: they get what it says, no more, and
-//! no less if they want it; and whoever has waited for a period runs at once when the limit goes.
+//! no less if they want it; and a task that has waited for a period runs at once when the limit goes.
 
 use powerpack_sim::{Comparator, Kernel, Machine, Scheduler, System};
 use proptest::prelude::*;

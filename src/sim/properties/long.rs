@@ -13,7 +13,7 @@ const SECOND_MS: u64 = 1000;
 const MINUTE_MS: u64 = 60 * SECOND_MS;
 /// A turn that others wait for ends at the first tick after it (PP_SLICE_SHARED_NS).
 const SLICE_NS: u64 = 3 * MS;
-/// Nobody waits longer than this, however heavy the others are.
+/// No task waits longer than this, however heavy the others are.
 const WAIT_MAX_NS: u64 = 1000 * MS;
 
 /// The kernel's weight of a nice value on the scale of `scx.weight`.

@@ -1,5 +1,5 @@
 //! What must hold of cgroups with weights on any machine: siblings share what their parent has by
-//! their weights, whoever is in them, and tasks share what their cgroup has by theirs.
+//! their weights, whatever is in them, and tasks share what their cgroup has by theirs.
 
 use powerpack_sim::{Kernel, Machine};
 use proptest::prelude::*;

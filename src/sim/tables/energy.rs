@@ -1,5 +1,5 @@
 //! Energy of our modes beside an oracle: the best static placement, each task on one
-//! CPU, that a search finds, that misses no period and makes nobody wait for longer
+//! CPU, that a search finds, that misses no period and makes no task wait for longer
 //! than packing does.
 
 use anyhow::{Context, Result};
@@ -45,7 +45,7 @@ pub fn print() -> Result<()> {
          there several CPUs at once, and then none, is best, and packing saves nothing.",
         "hybrid-laptop: the same of its package. The oracle uses both low-power cores at once.",
         "chromebook2: tasks of 3 and 10 ms on an A7 of a quarter of the speed. Overruns are those \
-         before the load is known: nobody knows a task's period.",
+         before the load is known: a task's period is not known.",
         "power7 ticks 100 times a second: a slice that ends at a tick may be 10 ms late.",
         "Below 1: not static, and therefore better than any static placement.",
     ]);

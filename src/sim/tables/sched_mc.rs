@@ -43,7 +43,7 @@ pub fn print() -> Result<()> {
         "Fitted to the row of sched_mc=5: the speed of threads that share data across packages, and \
          what the machine needs beside its processors.",
         "sched_mc=2 is off by a tenth: wakeups go to the first CPU of a half-idle package, also if \
-         it is busy, and somebody has to bring them back; that takes longer on the real machine.",
+         it is busy, and the balancer has to bring them back; that takes longer on the real machine.",
     ]);
     Ok(())
 }
