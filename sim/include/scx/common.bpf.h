@@ -12,13 +12,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#define __VMLINUX_H__
-typedef unsigned char u8;
-typedef unsigned short u16;
-typedef unsigned int u32;
-typedef unsigned long long u64;
-typedef int s32;
-typedef long long s64;
+#include "intf.h" /* u8 to s64, as everywhere but in the kernel */
 
 /* What only the BPF compiler or the verifier needs. */
 #define SEC(name)
