@@ -48,12 +48,10 @@ pub fn page(results: &Results) -> Result<String> {
 
 fn pictures(results: &Results, load: &LoadInfo) -> Result<Vec<Picture>> {
     let all = [
-        (
-            "Which CPUs worked: each part is one, fewer parts are fewer CPUs",
-            plot::non_idle(results, load)?,
-        ),
-        ("When: each CPU over the time of the first round", plot::heat(results, load)?),
-        ("Wake-up latency; further left is better", plot::latency(results, load)?),
+        ("Which CPUs were busy: each part is one CPU", plot::non_idle(results, load)?),
+        ("When each CPU was busy, in the first round", plot::heat(results, load)?),
+        ("Wake-up latency; further left is better", plot::wake_latency(results, load)?),
+        ("Response; further left is better", plot::response(results, load)?),
     ];
     let picture = |(caption, svg): (&str, Option<String>)| {
         Some(Picture { caption: caption.to_owned(), svg: svg? })

@@ -3,7 +3,7 @@
 use anyhow::Result;
 use plotters::prelude::*;
 
-use super::{Area, SMALL, colour, draw, failed, first_runs};
+use super::{Area, colour, draw, failed, first_runs, mesh};
 use crate::bench::results::{LoadInfo, Results, Run};
 
 /// A system's number and name, and its run.
@@ -32,12 +32,8 @@ fn paint(area: &Area, runs: &[Bar], max: f64) -> Result<()> {
         .y_label_area_size(180)
         .build_cartesian_2d(0.0..max * 1.05, (0..rows).into_segmented())
         .map_err(failed)?;
-    chart
-        .configure_mesh()
+    mesh(&mut chart)
         .disable_y_mesh()
-        .light_line_style(TRANSPARENT)
-        .label_style(SMALL)
-        .axis_desc_style(SMALL)
         .x_desc("non-idle, % of a CPU; each part is a CPU")
         .y_labels(rows)
         .y_label_formatter(&name)

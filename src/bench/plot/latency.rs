@@ -1,11 +1,13 @@
 //! Latencies: how long, and how many are shorter.
 
+use std::ops::Range;
+
 use anyhow::Result;
 use plotters::prelude::*;
 use powerpack_load::samples::CURVE_PCT;
 
-use super::{Area, SMALL, colour, draw, failed, first_runs, legend};
-use crate::bench::results::{LoadInfo, Results};
+use super::{Area, WIDTH, colour, draw, failed, first_runs, legend, mesh};
+use crate::bench::results::{LoadInfo, Results, Run};
 
 /// A system's number and name, and its latencies (us) at [`CURVE_PCT`].
 type Curve<'a> = (usize, &'a str, &'a [f64]);
@@ -14,23 +16,47 @@ type Curve<'a> = (usize, &'a str, &'a [f64]);
 const MAX_PCT: f64 = 99.99;
 /// A logarithm needs a beginning (us).
 const MIN_US: f64 = 0.1;
+const MARGIN: u32 = 12;
+/// Room for the labels of the shares.
+const Y_LABELS_PX: u32 = 80;
+const AXIS_PX: f64 = (WIDTH - 2 * MARGIN - Y_LABELS_PX) as f64;
+/// How wide a digit of a label is.
+const DIGIT_PX: f64 = 10.0;
+/// Lines of a power of ten, and their smallest distance in powers of ten.
+const STEPS: [(&[f64], f64); 4] = [
+    (&[1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0, 9.0], 0.045),
+    (&[1.0, 2.0, 5.0], 0.3),
+    (&[1.0, 3.0], 0.47),
+    (&[1.0], 1.0),
+];
 
-/// The picture of the wake-ups or, if none were measured, of the responses; `None` if there
-/// are none either.
-pub fn latency(results: &Results, load: &LoadInfo) -> Result<Option<String>> {
+/// The picture of the wake-up latencies; `None` if none were measured.
+pub fn wake_latency(results: &Results, load: &LoadInfo) -> Result<Option<String>> {
+    picture(results, load, "wake-up latency, us", |run| &run.wake_curve_us)
+}
+
+/// The picture of the responses, of a load whose wake-ups were not measured; `None` if there
+/// are no responses either.
+pub fn response(results: &Results, load: &LoadInfo) -> Result<Option<String>> {
     let runs = first_runs(results, &load.name);
-    let is_wake = runs.iter().any(|(.., run)| !run.wake_curve_us.is_empty());
-    let curves: Vec<Curve> = runs
-        .iter()
-        .map(|(nth, name, run)| {
-            let curve = if is_wake { &run.wake_curve_us } else { &run.response_curve_us };
-            (*nth, *name, curve.as_slice())
-        })
-        .collect();
+    if runs.iter().any(|(.., run)| !run.wake_curve_us.is_empty()) {
+        return Ok(None);
+    }
+    picture(results, load, "response, us", |run| &run.response_curve_us)
+}
+
+fn picture(
+    results: &Results,
+    load: &LoadInfo,
+    what: &str,
+    curve: fn(&Run) -> &Vec<f64>,
+) -> Result<Option<String>> {
+    let runs = first_runs(results, &load.name);
+    let curves: Vec<Curve> =
+        runs.iter().map(|(nth, name, run)| (*nth, *name, curve(run).as_slice())).collect();
     if curves.iter().all(|(.., curve)| curve.is_empty()) {
         return Ok(None);
     }
-    let what = if is_wake { "wake-up latency, us" } else { "response, us" };
     draw(420, |area| paint(area, &curves, what)).map(Some)
 }
 
@@ -39,29 +65,41 @@ fn nines(pct: f64) -> f64 {
     -(1.0 - pct.min(MAX_PCT) / 100.0).log10()
 }
 
-/// A time (us) below its line: of each power of ten once, twice and five times it, for the
-/// lines between these are too close to each other for a number each.
-fn time_label(&us: &f64) -> String {
-    let power = 10f64.powf(us.log10().floor());
-    let is = |times: f64| (us / power - times).abs() < 0.01;
-    if is(1.0) || is(2.0) || is(5.0) || is(10.0) { format!("{us}") } else { String::new() }
+/// The lines of an axis of times: of each power of ten as many as have room for their labels.
+fn ticks(range: &Range<f64>) -> Vec<f64> {
+    let decade_px = AXIS_PX / (range.end / range.start).log10();
+    let digits = time_label(&range.end).len().max(3);
+    let label_decades = (digits as f64 + 1.5) * DIGIT_PX / decade_px;
+    let (steps, _) = STEPS.into_iter().find(|(_, gap)| *gap >= label_decades).unwrap_or(STEPS[3]);
+    let stride = label_decades.ceil().max(1.0) as usize;
+    let (first, last) = (range.start.log10().floor() as i32, range.end.log10().ceil() as i32);
+    let powers = (first..=last).step_by(stride).map(|power| 10f64.powi(power));
+    let ticks: Vec<f64> = powers
+        .flat_map(|power| steps.iter().map(move |step| step * power))
+        .filter(|us| range.contains(us))
+        .collect();
+    // Between two lines.
+    if ticks.len() < 2 { vec![range.start, range.end] } else { ticks }
+}
+
+fn time_label(us: &f64) -> String {
+    let digits = if *us < 10.0 { 10.0 } else { 1.0 };
+    format!("{}", (us * digits).round() / digits)
 }
 
 fn paint(area: &Area, curves: &[Curve], what: &str) -> Result<()> {
     let all = || curves.iter().flat_map(|(.., curve)| curve.iter().copied());
     let max = all().fold(MIN_US * 10.0, f64::max);
     let min = all().fold(f64::MAX, f64::min).max(MIN_US);
+    let range = min..max * 1.1;
+    let ticks = ticks(&range);
     let mut chart = ChartBuilder::on(area)
-        .margin(12)
+        .margin(MARGIN)
         .x_label_area_size(56)
-        .y_label_area_size(80)
-        .build_cartesian_2d((min..max * 1.1).log_scale(), 0.0..nines(MAX_PCT))
+        .y_label_area_size(Y_LABELS_PX)
+        .build_cartesian_2d(range.log_scale().with_key_points(ticks), 0.0..nines(MAX_PCT))
         .map_err(failed)?;
-    chart
-        .configure_mesh()
-        .light_line_style(TRANSPARENT)
-        .label_style(SMALL)
-        .axis_desc_style(SMALL)
+    mesh(&mut chart)
         .x_desc(what)
         .y_desc("% that are shorter")
         .x_label_formatter(&time_label)
@@ -87,12 +125,20 @@ mod tests {
 
     #[test]
     fn labels_do_not_run_into_each_other() {
-        let labels = |times: &[f64]| times.iter().map(time_label).collect::<Vec<_>>();
+        let labels = |range| ticks(&range).iter().map(time_label).collect::<Vec<_>>();
+        assert_eq!(labels(0.1..20.0), ["0.1", "0.2", "0.5", "1", "2", "5", "10"]);
         assert_eq!(
-            labels(&[0.2, 1.0, 10.0, 20.0, 50.0, 1000.0]),
-            ["0.2", "1", "10", "20", "50", "1000"]
+            labels(100.0..200_000.0),
+            ["100", "300", "1000", "3000", "10000", "30000", "100000"]
         );
-        assert_eq!(labels(&[30.0, 60.0, 70.0, 80.0, 90.0, 400.0]), [""; 6]);
+        assert_eq!(labels(0.1..30_000_000.0), ["0.1", "10", "1000", "100000", "10000000"]);
+    }
+
+    #[test]
+    fn an_axis_without_a_power_of_ten_has_labels() {
+        let labels = |range| ticks(&range).iter().map(time_label).collect::<Vec<_>>();
+        assert_eq!(labels(20.0..99.0), ["20", "50"]);
+        assert_eq!(labels(3.14..3.4), ["3.1", "3.4"]);
     }
 
     #[test]

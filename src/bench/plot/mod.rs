@@ -6,6 +6,7 @@ mod latency;
 mod power;
 
 use anyhow::{Result, anyhow};
+use plotters::chart::MeshStyle;
 use plotters::coord::Shift;
 use plotters::coord::ranged1d::ValueFormatter;
 use plotters::prelude::*;
@@ -29,7 +30,7 @@ const COLOURS: [RGBColor; 8] = [
 ];
 pub use bars::non_idle;
 pub use heat::heat;
-pub use latency::latency;
+pub use latency::{response, wake_latency};
 pub use power::power;
 
 type Area<'a> = DrawingArea<SVGBackend<'a>, Shift>;
@@ -61,6 +62,19 @@ fn first_runs<'a>(results: &'a Results, load: &str) -> Vec<(usize, &'a str, &'a 
     let run = |(nth, name): (usize, &'a str)| Some((nth, name, results.of(load, name).next()?));
     let names = results.systems.iter().map(|system| system.name.as_str());
     names.enumerate().filter_map(run).collect()
+}
+
+/// The axes of a picture: letters of one size, and no lines but those with a label.
+fn mesh<'a, 'b, X, Y>(
+    chart: &'b mut ChartContext<'a, SVGBackend<'a>, Cartesian2d<X, Y>>,
+) -> MeshStyle<'a, 'b, X, Y, SVGBackend<'a>>
+where
+    X: Ranged + ValueFormatter<X::ValueType>,
+    Y: Ranged + ValueFormatter<Y::ValueType>,
+{
+    let mut mesh = chart.configure_mesh();
+    mesh.light_line_style(TRANSPARENT).label_style(SMALL).axis_desc_style(SMALL);
+    mesh
 }
 
 /// The legend, in a corner.

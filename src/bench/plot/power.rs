@@ -5,7 +5,7 @@ use std::ops::Range;
 use anyhow::Result;
 use plotters::prelude::*;
 
-use super::{Area, SMALL, colour, draw, failed, legend};
+use super::{Area, colour, draw, failed, legend, mesh};
 use crate::bench::metric::Metric;
 use crate::bench::results::{LoadInfo, Results};
 use crate::bench::summary::Summary;
@@ -60,6 +60,28 @@ fn range(points: &[Point], of: fn(&Point) -> f64) -> Range<f64> {
     (min - room)..(max + room)
 }
 
+/// The corner with the fewest points, for the legend.
+fn free_corner(points: &[Point]) -> SeriesLabelPosition {
+    let middle = |of: fn(&Point) -> f64| {
+        let range = range(points, of);
+        (range.start + range.end) / 2.0
+    };
+    let (cost, rate) = (middle(|point| point.cost), middle(|point| point.rate));
+    let points_in = |left: bool, upper: bool| {
+        let inside = |point: &&Point| (point.cost < cost) == left && (point.rate >= rate) == upper;
+        points.iter().filter(inside).count()
+    };
+    [
+        (points_in(true, true), SeriesLabelPosition::UpperLeft),
+        (points_in(false, false), SeriesLabelPosition::LowerRight),
+        (points_in(false, true), SeriesLabelPosition::UpperRight),
+        (points_in(true, false), SeriesLabelPosition::LowerLeft),
+    ]
+    .into_iter()
+    .min_by_key(|(points, _)| *points)
+    .map_or(SeriesLabelPosition::UpperLeft, |(_, corner)| corner)
+}
+
 fn paint(area: &Area, results: &Results, points: &[Point], what: &str) -> Result<()> {
     let mut chart = ChartBuilder::on(area)
         .margin(12)
@@ -67,13 +89,9 @@ fn paint(area: &Area, results: &Results, points: &[Point], what: &str) -> Result
         .y_label_area_size(84)
         .build_cartesian_2d(range(points, |point| point.cost), range(points, |point| point.rate))
         .map_err(failed)?;
-    chart
-        .configure_mesh()
-        .light_line_style(TRANSPARENT)
-        .label_style(SMALL)
-        .axis_desc_style(SMALL)
+    mesh(&mut chart)
         .x_desc(format!("{what}, {} = 1", results.systems[0].name))
-        .y_desc("records/s, likewise")
+        .y_desc(format!("records/s, {} = 1", results.systems[0].name))
         .x_labels(6)
         .y_labels(6)
         .draw()
@@ -98,5 +116,5 @@ fn paint(area: &Area, results: &Results, points: &[Point], what: &str) -> Result
             .label(&system.name)
             .legend(move |(x, y)| Circle::new((x + 8, y), 6, colour(nth).filled()));
     }
-    legend(&mut chart, SeriesLabelPosition::UpperLeft)
+    legend(&mut chart, free_corner(points))
 }
