@@ -39,7 +39,7 @@ impl Program {
     /// Fails if that is no command.
     pub fn parse(command: &str) -> Result<Self> {
         let words = shell_words::split(command).context("program")?;
-        let first = words.first().context("program is empty")?;
+        let first = words.first().context("`program` is empty")?;
         let name = Path::new(first)
             .file_name()
             .map_or(first.as_str(), |name| name.to_str().unwrap_or(first));

@@ -69,7 +69,7 @@ impl Runner<'_> {
                 LoadProcess::workload(name, seconds, *settle_s, self.additions_per_s)?
             }
             What::Program(program) => LoadProcess::program(&program.command)?,
-            What::Probe(_) => bail!("it is of a scheduler, and no load"),
+            What::Probe(_) => bail!("it is a probe, and no load"),
         };
         let outcome = self.follow(&process, load, meter)?;
         let cpu_s = match process.finish() {

@@ -88,7 +88,7 @@ impl System {
         SystemInfo { name: self.name.clone(), command, failed: None }
     }
 
-    /// Gets it in charge; what it prints goes to `log`. Fails with its own last words.
+    /// Gets it in charge; what it prints goes to `log`. Fails with the last line that it printed.
     pub fn start(&self, log: PathBuf) -> Result<Running> {
         let Some((program, arguments)) = self.command.split_first() else {
             return Ok(Running(None));
@@ -132,7 +132,7 @@ impl Running {
         let begin = Instant::now();
         while !kernel::is_enabled() {
             if loaded.child.try_wait()?.is_some() {
-                bail!("it did not start: {}", loaded.last_words());
+                bail!("it did not start: {}", loaded.last_line());
             }
             ensure!(begin.elapsed() < START_TIMEOUT, "it did not start within a minute");
             thread::sleep(POLL);
@@ -163,7 +163,11 @@ impl Running {
             return Ok(());
         };
         let ended = loaded.child.try_wait()?.is_some();
-        ensure!(!ended && kernel::is_enabled(), "it lost charge: {}", loaded.last_words());
+        ensure!(
+            !ended && kernel::is_enabled(),
+            "it is not in charge any more: {}",
+            loaded.last_line()
+        );
         Ok(())
     }
 
@@ -209,9 +213,10 @@ impl Loaded {
         Ok(())
     }
 
-    fn last_words(&self) -> String {
+    fn last_line(&self) -> String {
         let text = fs::read_to_string(&self.log).unwrap_or_default();
-        let line = text.lines().rfind(|line| !line.trim().is_empty()).unwrap_or("without a word");
+        let line =
+            text.lines().rfind(|line| !line.trim().is_empty()).unwrap_or("it printed nothing");
         format!("{} (all of it is in {})", line.trim(), self.log.display())
     }
 }
@@ -256,7 +261,7 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_start_has_its_last_words_reported() {
+    fn what_does_not_start_has_its_last_line_reported() {
         let log = env::temp_dir().join(format!("scx-words-{}", std::process::id()));
         let words = ["sh", "-c", "echo first; echo no such thing; exit 1"].map(str::to_owned);
         let system = System { name: "x".into(), command: words.to_vec(), named: None };

@@ -187,7 +187,7 @@ impl Workload {
     /// Fails with a sentence about what is wrong in the file.
     pub fn parse(text: &str) -> Result<Self> {
         let workload: Workload = toml::from_str(text)?;
-        ensure!(!workload.task.is_empty(), "a workload has a [[task]]");
+        ensure!(!workload.task.is_empty(), "a workload needs a [[task]]");
         workload.task.iter().try_for_each(TaskKind::check)?;
         Ok(workload)
     }
@@ -298,10 +298,13 @@ impl TaskKind {
         }
         if let Some(spec) = self.bursts {
             fits(spec.run_ms, spec.period_ms)?;
-            ensure!(spec.on_ms > 0.0 && spec.off_ms >= 0.0, "bursts are on for some time");
+            ensure!(
+                spec.on_ms > 0.0 && spec.off_ms >= 0.0,
+                "bursts: on_ms is above 0, and off_ms not below"
+            );
         }
         if let Some(spec) = &self.pipeline {
-            ensure!(!spec.run_ms.is_empty(), "a pipeline has a stage");
+            ensure!(!spec.run_ms.is_empty(), "pipeline: run_ms needs a stage");
             spec.run_ms.iter().try_for_each(|&run_ms| fits(run_ms, spec.period_ms))?;
         }
         if let Some(spec) = self.fork_join {
@@ -311,7 +314,10 @@ impl TaskKind {
             );
         }
         if let Some(spec) = self.client {
-            ensure!(spec.run_ms > 0.0 && spec.think_ms > 0.0, "clients run and think");
+            ensure!(
+                spec.run_ms > 0.0 && spec.think_ms > 0.0,
+                "client: run_ms and think_ms are above 0"
+            );
         }
         if let Some(spec) = self.exchange {
             ensure!(

@@ -44,7 +44,7 @@ impl FromStr for Phases {
             "together" => Phases::Together,
             "even" => Phases::Even,
             "random" => Phases::Random,
-            _ => bail!("no phases '{text}': choose together, even or random"),
+            _ => bail!("unknown phases '{text}': choose together, even or random"),
         })
     }
 }

@@ -194,7 +194,7 @@ extern "C" fn __COMPAT_scx_bpf_dsq_peek(id: u64) -> TaskPtr {
 extern "C" fn scx_bpf_kick_cpu(cpu: i32, flags: u64) {
     shared(|s| {
         if cpu < 0 || cpu as usize >= s.local.len() {
-            s.error.get_or_insert(format!("kicked CPU {cpu}, which there is not"));
+            s.error.get_or_insert(format!("kicked CPU {cpu}, which does not exist"));
             return;
         }
         s.kicks.push((cpu as usize, flags));

@@ -218,7 +218,7 @@ impl Machine {
     /// Fails with a sentence about what is wrong in the file.
     pub fn parse(text: &str) -> Result<Self> {
         let machine: Machine = toml::from_str(text)?;
-        ensure!(!machine.llc.is_empty(), "a machine has an [[llc]]");
+        ensure!(!machine.llc.is_empty(), "a machine needs an [[llc]]");
         for llc in &machine.llc {
             ensure!(
                 machine.core.contains_key(&llc.core),
@@ -302,8 +302,8 @@ impl Machine {
 
 impl Core {
     fn check(&self) -> Result<()> {
-        ensure!((1..=1024).contains(&self.capacity), "a capacity is 1..1024");
-        ensure!((1..=8).contains(&self.threads), "a core has 1..8 threads");
+        ensure!((1..=1024).contains(&self.capacity), "capacity is out of range: 1..1024");
+        ensure!((1..=8).contains(&self.threads), "threads is out of range: 1..8");
         ensure!(
             self.threads == 1 || self.smt_speed_pct.len() == self.threads,
             "smt_speed_pct has one number for each thread"
