@@ -9,8 +9,8 @@ use clap::{Parser, Subcommand};
 use crate::settings::hints::IdleLatency;
 use crate::settings::policy::PolicyArgs;
 
-/// On loopback: who wants to be seen from elsewhere says so. The port is free of those that
-/// Prometheus' list of exporters names.
+/// On loopback: to be reached from elsewhere takes an explicit address. Prometheus' list of
+/// exporters has no other for this port.
 const METRICS_DEFAULT: &str = "127.0.0.1:9994";
 
 /// Pack the work of this machine on the fewest CPUs whose capacity carries it.
@@ -30,7 +30,7 @@ pub struct Cli {
     #[command(flatten)]
     pub policy: PolicyArgs,
 
-    /// Keep the CPUs at work from idle states that take longer than US microseconds to leave,
+    /// Keep the active CPUs out of idle states that take longer than US microseconds to leave,
     /// so that packed tasks wake quickly; or `any`
     #[arg(long, value_name = "US")]
     pub idle_latency_us: Option<IdleLatency>,
@@ -59,7 +59,7 @@ pub struct Cli {
     #[arg(long)]
     pub help_stats: bool,
 
-    /// Say more, libbpf's messages included
+    /// Print more, libbpf's messages included
     #[arg(short, long)]
     pub verbose: bool,
 
@@ -71,18 +71,18 @@ pub struct Cli {
     pub command: Option<Command>,
 }
 
-/// What can be asked of a running scheduler, or without one.
+/// What there is to do with a running scheduler, or without one.
 #[derive(Debug, Subcommand)]
 pub enum Command {
     /// Measure what packing does to this machine: workloads under the kernel's scheduler,
     /// our modes, and others
     Bench(BenchArgs),
-    /// Check the configuration file, or show what it comes to
+    /// Check the configuration file, or show the settings that it leads to
     Config {
         #[command(subcommand)]
         command: ConfigCommand,
     },
-    /// Print what a shell completes the command line with: for packagers
+    /// Print the completions of a shell: for packagers
     #[command(hide = true)]
     Completions { shell: clap_complete::Shell },
     /// Show the running scheduler's mode, or switch it and its knobs
@@ -98,7 +98,7 @@ pub enum Command {
     Sim(SimArgs),
     /// Show what the running scheduler does: mode, active set, CPUs, counters
     Status {
-        /// As one JSON object
+        /// Print it as one JSON object
         #[arg(long)]
         json: bool,
     },
@@ -108,27 +108,27 @@ pub enum Command {
     Topology,
     /// Show where a process's threads, or one thread, are put, and why
     Why {
-        /// Of a process or a thread
+        /// The id of a process or of a thread
         #[arg(value_parser = clap::value_parser!(u32).range(1..))]
         pid: u32,
         /// End after this many placements
-        #[arg(long, value_name = "N", default_value_t = 20)]
-        most: usize,
+        #[arg(long, value_name = "N", default_value_t = 20, alias = "most")]
+        count: usize,
     },
 }
 
 /// What can be done with the configuration file; nothing is changed by it.
 #[derive(Debug, Subcommand)]
 pub enum ConfigCommand {
-    /// Say whether the file is right, for this machine too
+    /// Check the file, and that it fits this machine
     Check {
-        /// Which file [default: /etc/scx_powerpack/config.toml]
+        /// The file to read [default: /etc/scx_powerpack/config.toml]
         #[arg(long, value_name = "FILE")]
         config: Option<PathBuf>,
     },
-    /// Print all settings as the file and the defaults make them
+    /// Print all settings: those of the file, and the defaults of the rest
     Show {
-        /// Which file [default: /etc/scx_powerpack/config.toml]
+        /// The file to read [default: /etc/scx_powerpack/config.toml]
         #[arg(long, value_name = "FILE")]
         config: Option<PathBuf>,
     },
@@ -162,11 +162,11 @@ pub struct BenchArgs {
     #[arg(long, value_name = "SYSTEM,..", value_delimiter = ',', default_values = ["eevdf", "packing", "spread"])]
     pub against: Vec<String>,
 
-    /// How often, the systems in turn
+    /// How many rounds; in each the systems take turns
     #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=100))]
     pub runs: u32,
 
-    /// Where results.json and report.html go [default: powerpack-bench-DATE-TIME]
+    /// Write results.json and report.html into this directory [default: powerpack-bench-DATE-TIME]
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
 }
@@ -174,19 +174,19 @@ pub struct BenchArgs {
 /// What else can be done with a benchmark.
 #[derive(Debug, Subcommand)]
 pub enum BenchCommand {
-    /// Compare two results.json: what is worse in the second ends with exit status 3
+    /// Compare two results.json; the exit status is 3 if anything is worse in the later one
     Compare {
-        /// The results.json to compare with
+        /// The earlier results.json
         before: PathBuf,
-        /// The later one
+        /// The later results.json
         after: PathBuf,
-        /// What is worse by less than this is none (%)
+        /// Ignore what is worse by less than this (%)
         #[arg(long, value_name = "PCT", default_value_t = 5.0)]
         tolerance: f64,
     },
     /// Make report.html again from a results.json, beside it
     Report {
-        /// Which results.json; several of one suite, of several machines, make one report
+        /// The results.json to read; several, of one suite on several machines, make one report
         #[arg(required = true)]
         results: Vec<PathBuf>,
         /// Print it as a page of Markdown instead
@@ -231,7 +231,7 @@ pub struct SimArgs {
     #[arg(long, value_name = "SECONDS", default_value = "20", value_parser = seconds)]
     pub until: Duration,
 
-    /// For lengths that a workload lets differ at random
+    /// The seed of the lengths that a workload lets vary at random
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub seed: u64,
 
@@ -245,7 +245,7 @@ pub struct SimArgs {
 pub enum SimCommand {
     /// Make a published table again; without a name, list them
     Table {
-        /// Of a table, as `ebizzy`
+        /// The name of a table, as `ebizzy`
         name: Option<String>,
     },
 }

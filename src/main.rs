@@ -54,7 +54,7 @@ fn run(cli: &Cli) -> Result<ExitCode> {
         Some(Command::Sim(args)) => sim::run(args),
         Some(Command::Top) => cmd::top::run(),
         Some(Command::Topology) => cmd::report::topology(),
-        Some(Command::Why { pid, most }) => cmd::why::run(*pid, *most),
+        Some(Command::Why { pid, count }) => cmd::why::run(*pid, *count),
         None if cli.help_stats => agent::stats::describe(),
         None if cli.monitor.is_some() => agent::stats::monitor(cli.monitor),
         None => agent::run(cli),

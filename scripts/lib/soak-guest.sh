@@ -31,7 +31,7 @@ step() {
 	esac
 	if [ $((step % 60)) = 30 ]; then
 		stress-ng --cpu 2 --switch 2 --futex 2 --timeout 1 >/dev/null 2>&1 || true
-		scx_powerpack why $$ --most 1 >/dev/null || fail "no answer to why in step $step"
+		scx_powerpack why $$ --count 1 >/dev/null || fail "no answer to why in step $step"
 	fi
 	[ $((step % 5)) != 0 ] || scx_powerpack status --json >/dev/null || fail "no status"
 }

@@ -11,14 +11,14 @@ use crate::control::protocol::{Reply, Request, ask};
 use crate::control::status::Status;
 use crate::scheduler::placement::{Placement, Why};
 
-/// How often news is asked for: more often than the ring fills up.
+/// How often placements are requested: more often than the ring fills up.
 const POLL: Duration = Duration::from_millis(100);
-/// How long a task that does nothing is waited for.
+/// How long to wait for a task that does nothing.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// Prints the next `most` placements of a process or thread, or those of the next seconds.
+/// Prints the next `count` placements of a process or thread, or those of the next seconds.
 /// Fails if there is no such process, no scheduler, or for anyone but root.
-pub fn run(pid: u32, most: usize) -> Result<()> {
+pub fn run(pid: u32, count: usize) -> Result<()> {
     let Ok(name) = fs::read_to_string(format!("/proc/{pid}/comm")) else {
         bail!("there is no process or thread {pid}");
     };
@@ -30,15 +30,15 @@ pub fn run(pid: u32, most: usize) -> Result<()> {
     println!("{:>9}  {:>7}  {:>4}  {:>4}  why", "s", "thread", "cpu", "rank");
     let begin = Instant::now();
     let (mut shown, mut lost_before) = (0, None);
-    while shown < most && begin.elapsed() < PATIENCE {
+    while shown < count && begin.elapsed() < PATIENCE {
         let Reply::Why { placements, lost } = ask(&Request::Why { pid, end: false })? else {
             bail!("the running scheduler is of another version: restart it");
         };
         let new = lost.saturating_sub(lost_before.replace(lost).unwrap_or(lost));
         if new > 0 {
-            println!("    {new} that came too fast are left out");
+            println!("    {new} are missing: they came too fast");
         }
-        for line in log.tell(placements).into_iter().take(most - shown) {
+        for line in log.lines(placements).into_iter().take(count - shown) {
             println!("{line}");
             shown += 1;
         }
@@ -47,7 +47,7 @@ pub fn run(pid: u32, most: usize) -> Result<()> {
     ask(&Request::Why { pid, end: true })?;
     if shown == 0 {
         println!(
-            "none in {} s: it sleeps, or runs on without being placed again",
+            "none in {} s: it sleeps, or goes on running without being placed again",
             PATIENCE.as_secs()
         );
     }
@@ -68,7 +68,7 @@ impl PlacementLog {
         PlacementLog { rank_of_cpu, begin_ns: status.now_ns, waiting: BTreeMap::new() }
     }
 
-    fn tell(&mut self, placements: Vec<Placement>) -> Vec<String> {
+    fn lines(&mut self, placements: Vec<Placement>) -> Vec<String> {
         let mut lines = Vec::new();
         for placement in placements {
             if placement.why != Why::Runs {
@@ -155,12 +155,12 @@ mod tests {
     }
 
     #[test]
-    fn a_placement_is_told_once_the_task_runs() {
+    fn a_placement_is_reported_once_the_task_runs() {
         let mut log = log();
-        assert!(log.tell(vec![placement(Why::Spilled, 1, 1000)]).is_empty());
-        let lines = log.tell(vec![
+        assert!(log.lines(vec![placement(Why::Spilled, 1, 1000)]).is_empty());
+        let lines = log.lines(vec![
             placement(Why::Runs, 2, 3500),
-            // It goes on: nobody has placed it.
+            // It goes on without being placed.
             placement(Why::Runs, 2, 7000),
         ]);
         assert_eq!(lines.len(), 1);

@@ -8,9 +8,10 @@ use std::str::FromStr;
 
 use anyhow::{Result, bail, ensure};
 use scx_utils::compat::ROOT_PREFIX;
-use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::mode::Mode;
+use super::number_or_word;
 
 /// How long the CPU may take to leave its idle state (us); below `cpuN/power`.
 pub const LATENCY_FILE: &str = "pm_qos_resume_latency_us";
@@ -49,17 +50,7 @@ impl FromStr for IdleLatency {
 /// As a number, or the word `any`.
 impl<'de> Deserialize<'de> for IdleLatency {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        #[derive(Deserialize)]
-        #[serde(untagged, expecting = "expected a number of microseconds, or \"any\"")]
-        enum Form {
-            Us(i64),
-            Text(String),
-        }
-        let text = match Form::deserialize(deserializer)? {
-            Form::Us(us) => us.to_string(),
-            Form::Text(text) => text,
-        };
-        text.parse().map_err(de::Error::custom)
+        number_or_word::parse(deserializer, "expected a number of microseconds, or \"any\"")
     }
 }
 
@@ -100,7 +91,7 @@ impl EppByMode {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Hints {
-    /// For the CPUs that are kept at work; the surplus ones sleep as deep as they like.
+    /// For the active CPUs; the surplus ones sleep as deep as they like.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub idle_latency_us: Option<IdleLatency>,
     #[serde(default)]
@@ -113,7 +104,7 @@ pub fn root() -> PathBuf {
 }
 
 impl Hints {
-    /// Checks what is asked for against the machine below `root`. Fails with a sentence.
+    /// Checks the hints against the machine below `root`. Fails with a sentence.
     pub fn check(&self, root: &Path) -> Result<()> {
         if let Some(IdleLatency::AtMostUs(_)) = self.idle_latency_us {
             ensure!(

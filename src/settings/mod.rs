@@ -6,5 +6,6 @@ pub mod config;
 pub mod hints;
 pub mod mode;
 pub mod named;
+mod number_or_word;
 pub mod policy;
 pub mod workloads;

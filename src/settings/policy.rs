@@ -7,11 +7,12 @@ use std::time::Duration;
 
 use anyhow::{Result, bail, ensure};
 use clap::ValueEnum;
-use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::bpf_intf as intf;
 use crate::machine::topology::Ranks;
 pub use crate::settings::mode::{Choice, Mode};
+use crate::settings::number_or_word;
 
 /// How long a task may wait for an active CPU before it spills: a tick at
 /// HZ=250, at which the running slice ends, and a millisecond for what goes
@@ -169,19 +170,19 @@ impl Policy {
                 Pack::All => intf::pp_limits_PP_CAPACITY_MAX,
                 Pack::Small => SMALL_UTIL,
             },
-            // The fastest first: nobody waits for energy in spread.
+            // The fastest first: no task waits to save energy in spread.
             min_kind: if spread { largest_kind } else { 0 },
             pad: 0,
         }
     }
 }
 
-/// What the user may say about the policy: on the command line, to the running
-/// scheduler, or in the configuration file. What is not said stays as it is.
+/// What the user may set of the policy: on the command line, of the running scheduler, or in
+/// the configuration file. What is not given stays as it is.
 #[derive(Clone, Debug, Default, PartialEq, Eq, clap::Args, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PolicyArgs {
-    /// Use at most N cores, the most efficient ones, for all that is free to move; or `all`
+    /// Use at most N cores, the most efficient ones, for all tasks that are free to move; or `all`
     #[arg(long, value_name = "N")]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_cores: Option<MaxCores>,
@@ -211,7 +212,7 @@ impl PolicyArgs {
         PolicyArgs { pack, ..self.clone() }
     }
 
-    /// What is said here, and for the rest what `other` says.
+    /// What is given here, and for the rest what `other` gives.
     pub fn or(&self, other: &PolicyArgs) -> PolicyArgs {
         PolicyArgs {
             max_cores: self.max_cores.or(other.max_cores),
@@ -234,16 +235,7 @@ impl Serialize for MaxCores {
 
 impl<'de> Deserialize<'de> for MaxCores {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        #[derive(Deserialize)]
-        #[serde(untagged)]
-        enum Form {
-            Cores(usize),
-            Text(String),
-        }
-        match Form::deserialize(deserializer)? {
-            Form::Cores(cores) => Ok(MaxCores::Cores(cores)),
-            Form::Text(text) => text.parse().map_err(de::Error::custom),
-        }
+        number_or_word::parse(deserializer, "expected a number of cores, or \"all\"")
     }
 }
 
@@ -317,7 +309,7 @@ mod tests {
             assert_eq!(serde_json::to_string(&args).unwrap(), text);
         }
         for bad in [r#"{"max_cores":"few"}"#, r#"{"pack":"big"}"#, r#"{"fill":80}"#] {
-            assert!(serde_json::from_str::<PolicyArgs>(bad).is_err(), "{bad} was taken");
+            assert!(serde_json::from_str::<PolicyArgs>(bad).is_err(), "{bad} was accepted");
         }
     }
 }

@@ -4,7 +4,7 @@
 # vm: --virtual-time
 . "$(dirname "$0")/lib.bash"
 
-# Of 40 placements of load $2.., or $MOST, confined to CPUs $CPUS if that is set, one has a
+# Of 40 placements of load $2.., or $COUNT, confined to CPUs $CPUS if that is set, one has a
 # reason that matches $1.
 is_reported() {
 	local pattern=$1 load
@@ -12,7 +12,7 @@ is_reported() {
 	taskset -c "${CPUS:-0-3}" powerpack-load "$@" >/dev/null &
 	load=$!
 	sleep 1
-	scx_powerpack why $load --most "${MOST:-40}" >/tmp/why
+	scx_powerpack why $load --count "${COUNT:-40}" >/tmp/why
 	grep -qE "$pattern" /tmp/why || fail "no '$pattern' of $*: $(head -n 30 /tmp/why)"
 	kill $load 2>/dev/null || true
 	wait $load || true
@@ -27,7 +27,7 @@ is_reported 'waits for the active CPUs: .* expected, 5.00 ms allowed' periodic -
 is_reported 'spilled: ' periodic --seconds 3 '6/300*5'
 is_reported 'pinned: no other CPU' hogs --seconds 3 --count 2 --pin 2
 # More than the few ms for which `why` itself waits beside them: they queue behind it then.
-MOST=1000 is_reported 'with its waker, which is about to sleep' pipe --rounds 200000
+COUNT=1000 is_reported 'with its waker, which is about to sleep' pipe --rounds 200000
 CPUS=2,3 is_reported 'idle, of the CPUs that it is confined to' periodic --seconds 3 1/20
 CPUS=2,3 is_reported 'all CPUs that it is confined to are busy' hogs --seconds 3 --count 4
 
@@ -35,9 +35,9 @@ echo "one at a time, for root alone"
 powerpack-load periodic --seconds 12 '1/20*2' >/dev/null &
 load=$!
 sleep 1
-scx_powerpack why $load --most 3 >/tmp/why
+scx_powerpack why $load --count 3 >/tmp/why
 [ "$(grep -c 'ran after' /tmp/why)" = 3 ] || fail "not three placements: $(cat /tmp/why)"
-scx_powerpack why $load --most 100000 >/dev/null &
+scx_powerpack why $load --count 100000 >/dev/null &
 other=$!
 sleep 1
 refused 'are being watched' scx_powerpack why $$
