@@ -1,5 +1,6 @@
 #!/bin/sh
-# Whether a scheduler can be loaded on this node: nothing if so, else one sentence.
+# Whether a scheduler can be loaded on this node: nothing if so, else one sentence; and one if it can,
+# but containers do not get what they were promised.
 # scx_powerpack-preflight [SYS [STATUS]]: other places to look at, for the tests.
 set -eu
 sys=${1:-/sys}
@@ -28,3 +29,8 @@ case $state:$name in
 disabled:* | disabling:* | *:powerpack*) ;;
 *) fail "another sched_ext scheduler is loaded, $name: stop it first" ;;
 esac
+
+# A member of struct sched_ext_ops where the kernel asks schedulers about cgroups.
+grep -qaF cgroup_prep_move "$sys/kernel/btf/vmlinux" ||
+	echo "scx_powerpack runs on this node, but its kernel has no CONFIG_EXT_GROUP_SCHED: requests and" \
+		"limits of CPU (cpu.weight, cpu.max) do not hold while it runs" >&2

@@ -84,12 +84,13 @@ preflight() {
 
 check_preflight() {
 	local caps=000000c000000000 no="fails: scx_powerpack cannot run on this node:"
-	local good='mkdir -p sched_ext/root btf; touch btf/vmlinux; echo disabled >sched_ext/state'
+	local good='mkdir -p sched_ext/root btf; echo cgroup_prep_move >btf/vmlinux; echo disabled >sched_ext/state'
 	shellcheck kubernetes/preflight.sh
 	preflight $caps "$good" ""
 	preflight 0000008000000000 "$good" "$no the container lacks the capabilities"
 	preflight $caps "true" "$no its kernel has no sched_ext"
 	preflight $caps "mkdir sched_ext" "$no its kernel has no BTF"
+	preflight $caps "$good; : >btf/vmlinux" "scx_powerpack runs on this node, but its kernel has no CONFIG_EXT_GROUP_SCHED"
 	good="$good; echo enabled >sched_ext/state"
 	preflight $caps "$good; echo powerpack >sched_ext/root/ops" ""
 	preflight $caps "$good; echo lavd_1.0 >sched_ext/root/ops" "$no another sched_ext scheduler"
