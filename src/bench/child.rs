@@ -1,7 +1,10 @@
 //! The process that is the load: started, followed, and ended for certain.
 
 use std::env;
-use std::io::{self, BufRead, BufReader, PipeReader, Read};
+use std::fs::File;
+use std::io::{self, BufRead, BufReader, PipeReader, Read, Write};
+use std::os::unix::process::CommandExt;
+use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread;
@@ -37,28 +40,39 @@ pub struct LoadProcess {
 }
 
 impl LoadProcess {
-    /// A workload, run by this program itself. Fails if that cannot be.
-    pub fn workload(name: &str, seconds: f64, settle_s: f64, additions_per_s: u64) -> Result<Self> {
+    /// A workload, run by this program itself in the cgroup at that directory. Fails if that cannot
+    /// be.
+    pub fn workload(
+        name: &str,
+        [seconds, settle_s]: [f64; 2],
+        additions_per_s: u64,
+        cgroup: Option<&Path>,
+    ) -> Result<Self> {
         let mut command = Command::new(env::current_exe().context("cannot find this program")?);
         command
             .args(["bench", "load", "--seconds", &(seconds + settle_s).to_string()])
             .args(["--settle", &settle_s.to_string()])
             .args(["--additions-per-s", &additions_per_s.to_string(), "--", name]);
-        Self::start(command, follow_workload)
+        Self::start(command, cgroup, follow_workload)
     }
 
     /// Another program; what it prints counts when it ends. Fails if it cannot be run.
-    pub fn program(words: &[String]) -> Result<Self> {
+    pub fn program(words: &[String], cgroup: Option<&Path>) -> Result<Self> {
         let (program, arguments) = words.split_first().context("no command")?;
         let mut command = Command::new(program);
         command.args(arguments);
-        Self::start(command, follow_program)
+        Self::start(command, cgroup, follow_program)
     }
 
-    fn start(mut command: Command, follow: fn(PipeReader, &Sender<Message>)) -> Result<Self> {
+    fn start(
+        mut command: Command,
+        cgroup: Option<&Path>,
+        follow: fn(PipeReader, &Sender<Message>),
+    ) -> Result<Self> {
         let (output, input) = io::pipe()?;
         command.stdin(Stdio::null()).stdout(input.try_clone()?).stderr(input);
         own_group(&mut command, libc::SIGKILL);
+        cgroup.map_or(Ok(()), |dir| begin_in(&mut command, dir))?;
         let name = command.get_program().to_string_lossy().into_owned();
         let child = command.spawn().with_context(|| format!("cannot run {name}"))?;
         // It holds the other ends of the pipe, and would keep them open.
@@ -93,6 +107,16 @@ impl LoadProcess {
         ensure!(status.success(), "it ended with {status}");
         Ok(clock::children_cpu_s() - before)
     }
+}
+
+/// The child moves itself into the cgroup at `dir` before it is the command. Fails if there is none.
+fn begin_in(command: &mut Command, dir: &Path) -> Result<()> {
+    let path = dir.join("cgroup.procs");
+    let procs = File::options().write(true).open(&path);
+    let procs = procs.with_context(|| format!("cannot open {}", path.display()))?;
+    // SAFETY: write(2) is async-signal-safe; "0" is the process that writes it.
+    unsafe { command.pre_exec(move || (&procs).write_all(b"0")) };
+    Ok(())
 }
 
 impl Drop for LoadProcess {
@@ -141,7 +165,7 @@ mod tests {
     fn shell(script: &str, follow: fn(PipeReader, &Sender<Message>)) -> LoadProcess {
         let mut command = Command::new("sh");
         command.args(["-c", script]);
-        LoadProcess::start(command, follow).unwrap()
+        LoadProcess::start(command, None, follow).unwrap()
     }
 
     #[test]

@@ -12,6 +12,7 @@ use indicatif::{ProgressBar, ProgressStyle};
 use log::{info, warn};
 use powerpack_load::clock;
 
+use super::cgroups;
 use super::governor::{Governors, have_both_ends};
 use super::machine;
 use super::meter;
@@ -66,6 +67,9 @@ pub fn run(args: &BenchArgs) -> Result<Outcome> {
     let mut benchmark = Benchmark::new(args)?;
     let stop = Arc::clone(&benchmark.stop);
     hear_signals(move |_| stop.store(true, Ordering::Relaxed))?;
+    if let Err(err) = cgroups::remove_leftovers() {
+        warn!("cgroups of an earlier benchmark: {err:#}");
+    }
     let interrupted = match benchmark.measure() {
         Ok(()) => false,
         Err(err) if err.is::<Interrupted>() => true,
@@ -138,6 +142,11 @@ impl Benchmark {
             missing
                 .extend(absent.map(|name| format!("{}: {name} is not installed", load.info.name)));
             absent.is_none()
+        });
+        self.suite.loads.retain(|load| {
+            let made = load.cgroups.make();
+            missing.extend(made.as_ref().err().map(|err| format!("{}: {err:#}", load.info.name)));
+            made.is_ok()
         });
         if self.suite.loads.iter().any(|load| load.overhead) && !have_both_ends(Path::new("/")) {
             let why = "overhead (OH): no governors performance and powersave to compare with here";

@@ -36,7 +36,7 @@ pub const SECONDS: f64 = 2.0 * HALF_S as f64;
 /// Runs a load and, in the middle, `switch`.
 pub fn run<T: Send>(switch: impl FnOnce() -> Result<T> + Send) -> Result<Drained<T>> {
     // Dropped, it ends; a second more, so that it does not end by itself.
-    let load = LoadProcess::workload(LOAD, SECONDS + 1.0, 0.0, 0)?;
+    let load = LoadProcess::workload(LOAD, [SECONDS + 1.0, 0.0], 0, None)?;
     load.next_message(Duration::from_secs(HALF_S))?;
     thread::sleep(Duration::from_secs(HALF_S));
     let begin = clock::now_ns();

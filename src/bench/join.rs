@@ -12,6 +12,10 @@ pub fn join(mut parts: Vec<Results>) -> Results {
     let by_cpus = machines.iter().any(|machine| machine.cpus != machines[0].cpus);
     let mut parts = parts.into_iter().zip(machines).map(|(mut part, machine)| {
         let of = if by_cpus { format!("{} CPUs", machine.cpus) } else { machine.kernel };
+        let limits = part.loads.iter_mut().flat_map(|load| &mut load.limits);
+        for name in limits.filter_map(|limit| limit.times_load.as_mut()) {
+            *name = format!("{name}, {of}");
+        }
         let names = part.loads.iter_mut().map(|load| &mut load.name);
         for name in names.chain(part.runs.iter_mut().map(|run| &mut run.load)) {
             *name = format!("{name}, {of}");

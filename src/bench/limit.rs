@@ -20,8 +20,10 @@ pub struct Limit {
     /// One of these, in the figure's unit,
     pub at_most: Option<f64>,
     pub at_least: Option<f64>,
-    /// or in what this system has.
+    /// or in what this system has,
     pub times: Option<String>,
+    /// or in what the same system has of this load.
+    pub times_load: Option<String>,
 }
 
 /// What is to be said of it.
@@ -41,12 +43,20 @@ impl Limit {
             self.at_most.is_some() != self.at_least.is_some(),
             "a limit is either at_most or at_least"
         );
+        ensure!(
+            self.times.is_none() || self.times_load.is_none(),
+            "a limit is in what another system has, or in what another load has"
+        );
         Ok(())
     }
 
-    /// "packing at most 0.1", "packing, spread at most 1.1 x eevdf".
+    /// "packing at most 0.1", "packing, spread at most 1.1 x eevdf", ".. 1.05 x its pipe".
     pub fn text(&self) -> String {
-        let times = self.times.as_ref().map_or(String::new(), |other| format!(" x {other}"));
+        let times = match (&self.times, &self.times_load) {
+            (Some(system), _) => format!(" x {system}"),
+            (_, Some(load)) => format!(" x its {load}"),
+            _ => String::new(),
+        };
         let which = if self.at_most.is_some() { "at most" } else { "at least" };
         format!("{} {which} {}{times}", self.of.join(", "), self.bound())
     }
@@ -57,7 +67,18 @@ impl Limit {
             self.of.iter().map(|system| self.judge_one(results, load, system)).collect();
         let judged = judged?;
         let words: Vec<&str> = judged.iter().map(|(_, word)| word.as_str()).collect();
-        Some((judged.iter().map(|(verdict, _)| *verdict).max()?, words.join(", ")))
+        let words = words.join(", ") + &self.others(results, load);
+        Some((judged.iter().map(|(verdict, _)| *verdict).max()?, words))
+    }
+
+    /// What the systems have of which it need not be so, where no table says it: multiples of
+    /// another load.
+    fn others(&self, results: &Results, load: &str) -> String {
+        let systems = results.systems.iter().map(|system| &system.name);
+        let others = systems.filter(|name| self.times_load.is_some() && !self.of.contains(name));
+        let words = others.filter_map(|name| Some(self.judge_one(results, load, name)?.1));
+        let words: Vec<String> = words.collect();
+        if words.is_empty() { String::new() } else { format!(" ({})", words.join(", ")) }
     }
 
     fn bound(&self) -> f64 {
@@ -67,12 +88,16 @@ impl Limit {
     fn judge_one(&self, results: &Results, load: &str, system: &str) -> Option<(Verdict, String)> {
         let values = results.values(load, system, self.figure);
         let median = Summary::of(values.clone())?.median;
-        let Some(other) = &self.times else {
-            // A promise to users has no noise.
-            let word = format!("{system} {}", self.figure.format(median));
-            return Some((self.verdict(self.bound() - median, 0.0), word));
+        let (other_load, other) = match (&self.times_load, &self.times) {
+            (Some(other_load), _) => (other_load.as_str(), system),
+            (_, Some(other)) => (load, other.as_str()),
+            _ => {
+                // A promise to users has no noise.
+                let word = format!("{system} {}", self.figure.format(median));
+                return Some((self.verdict(self.bound() - median, 0.0), word));
+            }
         };
-        let others = results.values(load, other, self.figure);
+        let others = results.values(other_load, other, self.figure);
         let base = Summary::of(others.clone())?.median;
         let (ratio, margin, noise) =
             match results.paired_ratios(load, system, other, of_metric(self.figure)) {
@@ -189,6 +214,19 @@ mod tests {
         let runs = of("packing", &[0.0, 0.2, 0.3]);
         assert_eq!(said(&limit, &results(false, &runs)), "**missed**: packing 0.20");
         assert_eq!(said(&limit, &results(false, &runs[..1])), "met: packing 0.00");
+    }
+
+    #[test]
+    fn of_another_load_the_other_systems_are_said_too() {
+        let limit = limit("of = ['packing']\nat_most = 1.05\ntimes_load = 'alone'");
+        assert_eq!(limit.text(), "packing at most 1.05 x its alone");
+        let runs = [("eevdf", 120.0), ("packing", 106.0), ("eevdf", 100.0), ("packing", 100.0)];
+        let mut results = results(false, &runs);
+        assert_eq!(said(&limit, &results), "not measured");
+        results.runs[2..].iter_mut().for_each(|run| run.load = "alone".into());
+        assert_eq!(said(&limit, &results), "**missed**: packing 1.06 x (eevdf 1.20 x)");
+        let both = Limit { times: Some("eevdf".into()), ..limit };
+        assert!(both.check().unwrap_err().to_string().contains("or in what another load has"));
     }
 
     #[test]

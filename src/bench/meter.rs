@@ -1,7 +1,7 @@
 //! What the machine did during a run.
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::{Context, Result};
@@ -9,6 +9,7 @@ use powerpack_load::clock;
 use powerpack_load::schedstat::{Reading, surplus_pct};
 use powerpack_workload::parse_cpu_list;
 
+use super::cgroups;
 use super::metric::Metric;
 use super::programs::Figures;
 use super::results::Heat;
@@ -40,6 +41,8 @@ pub struct Meter<'a> {
     switches: Option<&'a Switches>,
     counts: Option<(u64, u64)>,
     active_set_changes: Option<u64>,
+    /// Where the load's cgroup is, and what it had used (us).
+    cgroup: Option<(PathBuf, u64)>,
     sources: Sources,
     next_look_ns: u64,
     begin_ns: u64,
@@ -80,7 +83,7 @@ pub fn missing(switches: Option<&Switches>) -> Vec<String> {
 impl<'a> Meter<'a> {
     /// Begins. Without a picture of which CPU was busy when, there is less that is seen of
     /// measuring in latencies.
-    pub fn begin(switches: Option<&'a Switches>, with_heat: bool) -> Self {
+    pub fn begin(switches: Option<&'a Switches>, with_heat: bool, cgroup: Option<PathBuf>) -> Self {
         let own_cpu_ns = clock::thread_cpu_ns();
         // First, and last at the end: what the answer takes is not the load's.
         let active_set_changes = active_set_changes();
@@ -92,6 +95,7 @@ impl<'a> Meter<'a> {
             switches,
             counts: switches.map(Switches::counts),
             active_set_changes,
+            cgroup: cgroup.and_then(|dir| cgroups::usage_us(&dir).map(|us| (dir, us))),
             sources: Sources::begin(Path::new("/")),
             next_look_ns: 0,
             begin_ns: 0,
@@ -158,6 +162,7 @@ impl<'a> Meter<'a> {
         note(Metric::SwitchesPerS, counts.map(|(after, before)| per_s(after.0, before.0)));
         note(Metric::MigrationsPerS, counts.map(|(after, before)| per_s(after.1, before.1)));
         let changes = active_set_changes().zip(self.active_set_changes);
+        note(Metric::CgroupPct, self.cgroup_us().map(|us| us as f64 / seconds / 1e4));
         note(Metric::ActiveSetChangesPerS, changes.map(|(after, before)| per_s(after, before)));
         note(Metric::PowerW, self.sources.power_w(seconds));
         note(Metric::FrequencyMhz, self.sources.frequency_mhz());
@@ -171,6 +176,12 @@ impl<'a> Meter<'a> {
             heat: self.with_heat.then(|| heat(&self.runs)).flatten(),
             own_cpu_s: (clock::thread_cpu_ns() - self.own_cpu_ns) as f64 / NS_PER_S,
         }
+    }
+
+    /// What the load's cgroup has used since the beginning (us).
+    fn cgroup_us(&self) -> Option<u64> {
+        let (dir, before) = self.cgroup.as_ref()?;
+        Some(cgroups::usage_us(dir)?.saturating_sub(*before))
     }
 
     /// Of each CPU (%); empty where the kernel does not count.
@@ -247,7 +258,7 @@ mod tests {
 
     #[test]
     fn this_machine_is_measured() {
-        let mut meter = Meter::begin(None, true);
+        let mut meter = Meter::begin(None, true, None);
         clock::burn(120_000_000);
         meter.read_if_due();
         assert!(meter.until_due() > Duration::ZERO);

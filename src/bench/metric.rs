@@ -37,6 +37,8 @@ pub enum Metric {
     NonIdlePct,
     /// That of all CPUs but the needed ones.
     SurplusNonIdlePct,
+    /// CPU time of what is in the load's cgroup: 100 = one CPU all the time.
+    CgroupPct,
     SwitchesPerS,
     MigrationsPerS,
     /// How often the active set grew or shrank; under our scheduler.
@@ -78,7 +80,7 @@ pub enum Better {
 
 impl Metric {
     /// In the order in which they are shown.
-    pub const ALL: [Metric; 33] = [
+    pub const ALL: [Metric; 34] = [
         Metric::RecordsPerS,
         Metric::ElapsedS,
         Metric::RoundTripNs,
@@ -96,6 +98,7 @@ impl Metric {
         Metric::CpusUsed,
         Metric::NonIdlePct,
         Metric::SurplusNonIdlePct,
+        Metric::CgroupPct,
         Metric::SwitchesPerS,
         Metric::MigrationsPerS,
         Metric::ActiveSetChangesPerS,
@@ -134,6 +137,7 @@ impl Metric {
             Metric::CpusUsed => "CPUs used",
             Metric::NonIdlePct => "non-idle, % of a CPU",
             Metric::SurplusNonIdlePct => "surplus non-idle, %",
+            Metric::CgroupPct => "its cgroup used, % of a CPU",
             Metric::SwitchesPerS => "context switches/s",
             Metric::MigrationsPerS => "migrations/s",
             Metric::ActiveSetChangesPerS => "changes of the active set/s",
@@ -165,6 +169,7 @@ impl Metric {
             | Metric::ActiveSetChangesPerS
             | Metric::FrequencyMhz
             | Metric::CpusUsed
+            | Metric::CgroupPct
             | Metric::MeasuringPct => Better::Neither,
             _ => Better::Lower,
         }

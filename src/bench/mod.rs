@@ -2,6 +2,7 @@
 
 mod beside;
 mod cells;
+mod cgroups;
 mod child;
 mod compare;
 mod course;

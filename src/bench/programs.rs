@@ -12,6 +12,14 @@ use super::metric::Metric;
 /// What was measured by the program itself.
 pub type Figures = BTreeMap<Metric, f64>;
 
+/// A command that runs as long as a load does.
+#[derive(Clone, Debug)]
+pub struct Beside {
+    pub command: Vec<String>,
+    /// The cgroup in which it runs; `None`: that of this program.
+    pub cgroup: Option<String>,
+}
+
 /// Reads the figures in what a program prints.
 type ReadFigures = fn(&str) -> Option<Figures>;
 
@@ -34,6 +42,14 @@ const KNOWN: [Known; 6] = [
     ("powerpack-load", powerpack_load),
 ];
 const GUESS_S: f64 = 10.0;
+
+impl Beside {
+    /// Fails if that is no command.
+    pub fn parse(command: &str, cgroup: Option<&str>) -> Result<Self> {
+        let command = shell_words::split(command).context("beside")?;
+        Ok(Beside { command, cgroup: cgroup.map(str::to_owned) })
+    }
+}
 
 impl Program {
     /// Fails if that is no command.

@@ -8,10 +8,11 @@ use std::time::Duration;
 use anyhow::{Context, Result, bail, ensure};
 use powerpack_load::record::{Report, TaskReport};
 
+use super::cgroups::Cgroups;
 use super::child::{LoadProcess, Message};
 use super::meter::{Measured, Meter};
 use super::metric::Metric;
-use super::programs::Figures;
+use super::programs::{Beside, Figures};
 use super::results::{Run, TaskFigures};
 use super::suite::{Load, What};
 use super::switches::Switches;
@@ -59,18 +60,13 @@ struct Outcome {
 impl Runner<'_> {
     /// Runs it, and measures. Fails with a sentence, or [`Interrupted`].
     pub fn run(&self, load: &Load) -> Result<Run> {
+        // Removed last, when all has ended.
+        let _cgroups = load.cgroups.make().context("its cgroups")?;
         let mut beside = self.start_beside(&load.beside)?;
         // Before it starts, as no program waits for that.
         let is_program = matches!(load.what, What::Program(_));
         let meter = is_program.then(|| self.begin_meter(load));
-        let process = match &load.what {
-            What::Workload { name, settle_s } => {
-                let seconds = load.info.seconds.unwrap_or_default();
-                LoadProcess::workload(name, seconds, *settle_s, self.additions_per_s)?
-            }
-            What::Program(program) => LoadProcess::program(&program.command)?,
-            What::Probe(_) => bail!("it is a probe, and no load"),
-        };
+        let process = self.start(load)?;
         let outcome = self.follow(&process, load, meter)?;
         let cpu_s = match process.finish() {
             Err(err) if !outcome.output.trim().is_empty() => {
@@ -78,8 +74,9 @@ impl Runner<'_> {
             }
             cpu_s => cpu_s?,
         };
-        for (process, words) in beside.iter_mut().zip(&load.beside) {
-            process.check_runs().with_context(|| format!("beside it {}", words.join(" ")))?;
+        for (process, other) in beside.iter_mut().zip(&load.beside) {
+            let what = || format!("beside it {}", other.command.join(" "));
+            process.check_runs().with_context(what)?;
         }
         let elapsed_s = outcome.measured.elapsed_s;
         let mut run = outcome.measured.into_run(cpu_s, load);
@@ -94,10 +91,26 @@ impl Runner<'_> {
         Ok(run)
     }
 
+    fn start(&self, load: &Load) -> Result<LoadProcess> {
+        let cgroup = load.cgroups.load_dir();
+        let cgroup = cgroup.as_deref();
+        match &load.what {
+            What::Workload { name, settle_s } => {
+                let seconds = load.info.seconds.unwrap_or_default();
+                LoadProcess::workload(name, [seconds, *settle_s], self.additions_per_s, cgroup)
+            }
+            What::Program(program) => LoadProcess::program(&program.command, cgroup),
+            What::Probe(_) => bail!("it is of a scheduler, and no load"),
+        }
+    }
+
     /// What runs beside the load; dropping it ends that.
-    fn start_beside(&self, commands: &[Vec<String>]) -> Result<Vec<LoadProcess>> {
-        let processes: Result<Vec<_>> =
-            commands.iter().map(|words| LoadProcess::program(words)).collect();
+    fn start_beside(&self, commands: &[Beside]) -> Result<Vec<LoadProcess>> {
+        let start = |beside: &Beside| {
+            let cgroup = beside.cgroup.as_deref().map(Cgroups::dir);
+            LoadProcess::program(&beside.command, cgroup.as_deref())
+        };
+        let processes: Result<Vec<_>> = commands.iter().map(start).collect();
         if !commands.is_empty() {
             thread::sleep(BESIDE_LEAD);
         }
@@ -106,7 +119,7 @@ impl Runner<'_> {
 
     /// Of loads of which only figures are shown there is no picture.
     fn begin_meter(&self, load: &Load) -> Meter<'_> {
-        Meter::begin(self.switches, load.info.group.is_none())
+        Meter::begin(self.switches, load.info.group.is_none(), load.cgroups.metered_dir())
     }
 
     fn follow<'a>(

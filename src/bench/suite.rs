@@ -7,14 +7,15 @@ use anyhow::{Context, Result, bail, ensure};
 use powerpack_workload::Workload;
 use serde::Deserialize;
 
+use super::cgroups::{Cgroup, Cgroups};
 use super::limit::Limit;
 use super::metric::Metric;
 use super::probe::Probe;
-use super::programs::Program;
+use super::programs::{Beside, Program};
 use super::results::LoadInfo;
 use crate::settings::config;
 
-const SHIPPED: [(&str, &str); 15] = [
+const SHIPPED: [(&str, &str); 16] = [
     ("quick", include_str!("suites/quick.toml")),
     ("seeds", include_str!("suites/seeds.toml")),
     ("latency", include_str!("suites/latency.toml")),
@@ -30,6 +31,7 @@ const SHIPPED: [(&str, &str); 15] = [
     ("hard", include_str!("suites/hard.toml")),
     ("sizes", include_str!("suites/sizes.toml")),
     ("loading", include_str!("suites/loading.toml")),
+    ("containers", include_str!("suites/containers.toml")),
 ];
 /// A workload that is a suite of its own is measured for the first time, after the second (s).
 const ALONE_S: (f64, f64) = (10.0, 3.0);
@@ -51,8 +53,10 @@ pub struct Suite {
 pub struct Load {
     pub info: LoadInfo,
     pub what: What,
-    /// Commands that run as long as it does.
-    pub beside: Vec<Vec<String>>,
+    /// What runs as long as it does.
+    pub beside: Vec<Beside>,
+    /// The cgroups that are there meanwhile.
+    pub cgroups: Cgroups,
     /// The governors' overhead is to be shown.
     pub overhead: bool,
 }
@@ -94,6 +98,11 @@ struct Entry {
     /// Commands that run as long as it does, and end with it.
     #[serde(default)]
     beside: Vec<String>,
+    /// The cgroup that it runs in: "/", the root, or one of its own.
+    cgroup: Option<String>,
+    /// What cgroups there are meanwhile, and what runs in them.
+    #[serde(default)]
+    cgroups: Vec<Cgroup>,
     /// Duration of the measurement (s).
     seconds: Option<f64>,
     /// Duration before it (s).
@@ -110,6 +119,8 @@ struct Entry {
     /// Once with every ceiling on the number of cores.
     #[serde(default)]
     each_ceiling: bool,
+    /// With this ceiling.
+    max_cores: Option<usize>,
     /// Compare with the governors `performance` and `powersave`.
     #[serde(default)]
     overhead: bool,
@@ -152,17 +163,14 @@ impl Suite {
             let what = || format!("[[run]] number {}", nth + 1);
             loads.extend(entry.loads(dir, cores).with_context(what)?);
         }
-        for (nth, load) in loads.iter().enumerate() {
-            let twice = loads[..nth].iter().any(|other| other.info.name == load.info.name);
-            ensure!(!twice, "'{}' is in it twice", load.info.name);
-        }
+        check_names(&loads)?;
         Ok(Suite { name: name.to_owned(), about: file.about, pairs: file.pairs, loads })
     }
 }
 
 impl Load {
     fn of(info: LoadInfo, what: What) -> Self {
-        Load { info, what, beside: vec![], overhead: false }
+        Load { info, what, beside: vec![], cgroups: Cgroups::default(), overhead: false }
     }
 
     /// The programs that it needs.
@@ -171,7 +179,8 @@ impl Load {
             What::Program(program) => Some(program.name()),
             _ => None,
         };
-        own.into_iter().chain(self.beside.iter().filter_map(|words| Some(words.first()?.as_str())))
+        let beside = self.beside.iter().filter_map(|beside| beside.command.first());
+        own.into_iter().chain(beside.map(String::as_str))
     }
 
     /// How long it takes, as far as is known (s).
@@ -184,32 +193,31 @@ impl Load {
     }
 }
 
+/// Each load is named once, and limits name loads that there are.
+fn check_names(loads: &[Load]) -> Result<()> {
+    let named = |name: &String| loads.iter().filter(|load| load.info.name == *name).count();
+    for Load { info, .. } in loads {
+        ensure!(named(&info.name) == 1, "'{}' is in it twice", info.name);
+        let mut others = info.limits.iter().filter_map(|limit| limit.times_load.as_ref());
+        let unknown = others.find(|other| named(other) == 0);
+        ensure!(unknown.is_none(), "a limit of '{}' is of a load that is not in it", info.name);
+    }
+    Ok(())
+}
+
 fn info(name: String, about: String, seconds: Option<f64>) -> LoadInfo {
     LoadInfo { name, about, group: None, figures: vec![], limits: vec![], seconds, max_cores: None }
 }
 
 impl Entry {
     fn loads(&self, dir: &Path, cores: usize) -> Result<Vec<Load>> {
-        let load = match (&self.workload, &self.program, self.probe) {
-            (Some(name), None, None) => self.workload_load(name, dir)?,
-            (None, Some(command), None) => {
-                let program = Program::parse(command)?;
-                let info = info(command.clone(), format!("`{command}`"), None);
-                Load::of(info, What::Program(program))
-            }
-            (None, None, Some(probe)) => {
-                let (name, about) = probe.texts();
-                Load::of(info(name.into(), about.into(), None), What::Probe(probe))
-            }
-            _ => bail!("it is either a workload, a program or a probe"),
-        };
+        let load = self.plain_load(dir)?;
         ensure!(
             self.workload.is_some() || self.seconds.is_none() && self.settle == 0.0,
             "seconds and settle are a workload's: all else runs until it ends"
         );
-        let beside = self.beside.iter().map(|text| shell_words::split(text));
-        let beside = beside.collect::<Result<_, _>>().context("beside")?;
-        let mut load = Load { overhead: self.overhead, beside, ..load };
+        let cgroups = Cgroups::new(self.cgroup.as_deref(), &self.cgroups)?;
+        let mut load = Load { overhead: self.overhead, beside: self.beside()?, cgroups, ..load };
         load.info.name = self.name.clone().unwrap_or(load.info.name);
         load.info.group.clone_from(&self.group);
         load.info.figures.clone_from(&self.figures);
@@ -219,6 +227,11 @@ impl Entry {
             self.group.is_some() != self.figures.is_empty(),
             "group and figures go together: what the table of the group shows"
         );
+        ensure!(
+            self.max_cores.is_none_or(|cores| cores >= 1 && !self.each_ceiling),
+            "max_cores is a number of cores, and instead of each_ceiling"
+        );
+        load.info.max_cores = self.max_cores;
         if !self.each_ceiling {
             return Ok(vec![load]);
         }
@@ -229,6 +242,32 @@ impl Entry {
             load
         };
         Ok(ceilings(cores).into_iter().map(at_most).collect())
+    }
+
+    /// What it is, without all else that the entry says.
+    fn plain_load(&self, dir: &Path) -> Result<Load> {
+        match (&self.workload, &self.program, self.probe) {
+            (Some(name), None, None) => self.workload_load(name, dir),
+            (None, Some(command), None) => {
+                let program = Program::parse(command)?;
+                let info = info(command.clone(), format!("`{command}`"), None);
+                Ok(Load::of(info, What::Program(program)))
+            }
+            (None, None, Some(probe)) => {
+                let (name, about) = probe.texts();
+                Ok(Load::of(info(name.into(), about.into(), None), What::Probe(probe)))
+            }
+            _ => bail!("it is either a workload, a program or a probe"),
+        }
+    }
+
+    /// In no cgroup of its own, and in each.
+    fn beside(&self) -> Result<Vec<Beside>> {
+        let outside = self.beside.iter().map(|text| Beside::parse(text, None));
+        let of_cgroup = |cgroup: &Cgroup| -> Vec<_> {
+            cgroup.beside.iter().map(|text| Beside::parse(text, Some(&cgroup.path))).collect()
+        };
+        outside.chain(self.cgroups.iter().flat_map(of_cgroup)).collect()
     }
 
     fn workload_load(&self, name: &str, dir: &Path) -> Result<Load> {
@@ -256,86 +295,4 @@ fn ceilings(cores: usize) -> Vec<usize> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn parse(text: &str) -> Result<Suite> {
-        Suite::parse("test", text, Path::new("."), 4)
-    }
-
-    #[test]
-    fn the_shipped_ones_can_be_run() {
-        for (name, text) in SHIPPED {
-            let suite = Suite::parse(name, text, Path::new("."), 12).unwrap();
-            assert!(
-                suite.loads.iter().map(Load::seconds).sum::<f64>() > 10.0
-                    && !suite.about.is_empty(),
-                "{name}"
-            );
-            // Each entry says where it comes from.
-            let sources = text.lines().filter(|line| line.starts_with("# ")).count();
-            assert!(sources >= 3, "{name}");
-        }
-        let seeds = Suite::find("seeds", 2).unwrap();
-        assert_eq!(seeds.loads.iter().filter(|load| load.overhead).count(), 16);
-        assert_eq!(seeds.loads.iter().filter(|load| load.info.max_cores.is_some()).count(), 2);
-    }
-
-    #[test]
-    fn a_mistake_is_named_by_line_and_field() {
-        let head = "about = \"a\"\n[[run]]\n";
-        for (text, said) in [
-            ("workload = \"light\"\nsecond = 3\n", "line 4: unknown field `second`"),
-            ("workload = \"light\"\n", "[[run]] number 1: seconds: how long"),
-            (
-                "workload = \"lihgt\"\nseconds = 3\n",
-                "[[run]] number 1: there is no workload 'lihgt'",
-            ),
-            (
-                "workload = \"light\"\nseconds = 0\n",
-                "[[run]] number 1: seconds is 0.1 to 3600, not 0",
-            ),
-            ("program = \"light\"\nworkload = \"light\"\n", "[[run]] number 1: it is either"),
-            ("program = \"x '\"\n", "[[run]] number 1: program: "),
-            ("workload = \"light\"\nseconds = 3\ngroup = \"x\"\n", "[[run]] number 1: group and"),
-            (
-                "workload = \"light\"\nseconds = 3\nlimits = [{ figure = \"power_w\", of = [] }]\n",
-                "[[run]] number 1: a limit is `of` one or more systems",
-            ),
-            (
-                "workload = \"light\"\nseconds = 3\n[[run]]\nworkload = \"light\"\nseconds = 4\n",
-                "'light' is in it twice",
-            ),
-        ] {
-            let text = format!("{:#}", parse(&format!("{head}{text}")).unwrap_err());
-            assert!(text.starts_with(said), "{text}");
-        }
-        let text = format!("{:#}", Suite::find("nonsense", 1).unwrap_err());
-        assert!(text.contains("choose one of quick, seeds"), "{text}");
-    }
-
-    #[test]
-    fn what_runs_beside_a_load_is_needed_too() {
-        let text = "about = 'a'\n[[run]]\nprogram = 'gzip x'\nname = 'n'\nbeside = ['chrt 1 x']\n";
-        let load = &parse(text).unwrap().loads[0];
-        assert_eq!((load.info.name.as_str(), load.info.about.as_str()), ("n", "`gzip x`"));
-        assert_eq!(load.programs().collect::<Vec<_>>(), ["gzip", "chrt"]);
-    }
-
-    #[test]
-    fn a_workload_is_a_suite_of_its_own() {
-        let text = "name = \"w\"\nabout = \"a\"\n[[task]]\nhog = true\n";
-        let suite = parse(text).unwrap();
-        assert_eq!((suite.loads.len(), suite.loads[0].seconds()), (1, ALONE_S.0 + ALONE_S.1));
-        let text = text.replace("hog", "hgo");
-        let text = format!("{:#}", parse(&text).unwrap_err());
-        assert!(text.starts_with("line 4: unknown field `hgo`"), "{text}");
-    }
-
-    #[test]
-    fn ceilings_go_from_one_to_all() {
-        assert_eq!(ceilings(4), [1, 2, 3, 4]);
-        assert_eq!(ceilings(128), [16, 32, 48, 64, 80, 96, 112, 128]);
-        assert_eq!(ceilings(12), [2, 3, 5, 6, 8, 9, 11, 12]);
-    }
-}
+mod tests;

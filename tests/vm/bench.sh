@@ -159,6 +159,61 @@ holds "$(figure l/results.json 'at rest' eevdf interrupts_per_s) > 0" || fail "$
 holds "$(figure l/results.json 'mode switch' packing drained_ms) < 200" || fail "$(cat l.txt)"
 ! pgrep powerpack-load || fail "what ran beside a load goes on"
 
+echo "loads in cgroups; nothing of them is left, also of a benchmark that was killed"
+cat >cgroups.toml <<'TOML'
+about = "a test"
+[[run]]
+workload = "hogs-2"
+name = "limited"
+seconds = 1
+settle = 0.3
+cgroup = "outer/limited"
+[[run.cgroups]]
+path = "outer"
+"cpu.max" = "30000 100000"
+[[run]]
+workload = "hog"
+name = "heavy"
+seconds = 1
+settle = 0.3
+cgroup = "heavy"
+limits = [{ figure = "cgroup_pct", of = ["packing"], at_least = 2, times_load = "limited" }]
+[[run.cgroups]]
+path = "heavy"
+"cpuset.cpus" = "2"
+"cpu.weight" = 300
+[[run.cgroups]]
+path = "other"
+"cpuset.cpus" = "2"
+beside = ["powerpack-load hogs --seconds 60 --count 3"]
+[[run]]
+program = "true"
+name = "ten CPUs"
+cgroup = "ten"
+cgroups = [{ path = "ten", "cpuset.cpus" = "0-9" }]
+TOML
+OWN=$CGROUPS/scx_powerpack-bench
+scx_powerpack bench --suite cgroups.toml --runs 1 --out g --against packing >g.txt 2>&1 &
+PID=$!
+until [ -n "$(cat $OWN/outer/limited/cgroup.procs 2>/dev/null)" ]; do nap 0.05; done
+kill -KILL $PID
+wait $PID || true
+kernel_is_back
+[ -d $OWN/outer/limited ] || fail "a killed benchmark has left nothing to be removed"
+left=$(<$CGROUPS/cgroup.subtree_control)
+scx_powerpack bench --suite cgroups.toml --runs 1 --out h --against packing >h.txt 2>&1 || fail "$(cat h.txt)"
+[ ! -e $OWN ] || fail "a cgroup is left: $(find $OWN -type d)"
+# Of what was killed they are still enabled.
+[ "$(<$CGROUPS/cgroup.subtree_control)" = "$left" ] || fail "controllers were $left, are $(<$CGROUPS/cgroup.subtree_control)"
+holds "$(figure h/results.json limited packing cgroup_pct) < 33" || fail "$(cat h.txt)"
+holds "$(figure h/results.json limited packing cgroup_pct) > 27" || fail "$(cat h.txt)"
+# Three quarters of CPU 2, which both use alone.
+holds "$(figure h/results.json heavy packing cgroup_pct) < 82" || fail "$(cat h.txt)"
+holds "$(figure h/results.json heavy packing cgroup_pct) > 68" || fail "$(cat h.txt)"
+holds "$(figure h/results.json heavy packing cpus_used) <= 2" || fail "$(cat h.txt)"
+grep -q 'at least 2 x its limited *| *met: packing 2' h.txt || fail "no multiple of another load: $(cat h.txt)"
+grep -q 'ten CPUs: a cpuset of CPUs 0-9 would have CPUs 0-3 here' h.txt || fail "$(cat h.txt)"
+
 echo "what cannot be is reported in a sentence"
 sed '4s/seconds/secnods/' suite.toml >bad.toml
 refused 'in bad.toml: line 4: unknown field `secnods`' scx_powerpack bench --suite bad.toml
