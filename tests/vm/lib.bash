@@ -107,3 +107,25 @@ end_cgroups() {
 		until rmdir "$CGROUPS/$cgroup" 2>/dev/null; do nap 0.05; done
 	done
 }
+
+# How much of a CPU cgroup $1 uses in $2 s (%).
+pct_of() {
+	local before begin
+	before=$(used_us "$1") begin=${EPOCHREALTIME/./}
+	nap "$2"
+	echo $((100 * ($(used_us "$1") - before) / (${EPOCHREALTIME/./} - begin)))
+}
+
+# The tasks of cgroup $1 that can run are on one of CPUs $2.. (Of one that sleeps the kernel says where
+# it was.)
+only_on() {
+	local cgroup=$1 pid stat
+	shift
+	while read -r pid; do
+		{ read -r stat <"/proc/$pid/stat"; } 2>/dev/null || continue
+		# The fields after the name: state is the first, the CPU the 37th.
+		read -ra stat <<<"${stat##*) }"
+		[ "${stat[0]}" = R ] || continue
+		[[ " $* " = *" ${stat[36]} "* ]] || fail "CPU ${stat[36]} runs a task of $cgroup, which may use $*"
+	done <"$CGROUPS/$cgroup/cgroup.threads"
+}
