@@ -11,6 +11,8 @@ use log::warn;
 use powerpack_workload::parse_cpu_list;
 use serde::Deserialize;
 
+use super::meter::online_cpus;
+
 /// Where cgroups are, as directories.
 const ROOT: &str = "/sys/fs/cgroup";
 /// All of ours are in this one, so that one look finds what a benchmark that was killed has left.
@@ -195,6 +197,7 @@ impl Made {
                         .with_context(|| format!("cannot make {}", dir.display()))?;
                 }
             }
+            cgroup.cpuset_cpus.as_ref().map_or(Ok(()), |cpus| check_online(cpus))?;
             for (file, value) in cgroup.settings() {
                 write(&dir.join(file), &value)?;
             }
@@ -274,11 +277,17 @@ fn write(file: &Path, value: &str) -> Result<()> {
     fs::write(file, value).with_context(|| format!("cannot write {value} to {}", file.display()))
 }
 
-/// The kernel takes CPUs that there are not, and goes without them.
+/// Of CPUs that cannot be there the kernel says that the number is out of range.
+fn check_online(wanted: &str) -> Result<()> {
+    let online = online_cpus()?;
+    let all_online = parse_cpu_list(wanted)?.iter().all(|cpu| online.contains(cpu));
+    ensure!(all_online, "a cpuset of CPUs {wanted} needs some that are not online here");
+    Ok(())
+}
+
+/// The kernel takes CPUs that those above do not have, and goes without them.
 fn check_cpus(dir: &Path, wanted: &str) -> Result<()> {
-    let file = dir.join("cpuset.cpus.effective");
-    let text =
-        fs::read_to_string(&file).with_context(|| format!("cannot read {}", file.display()))?;
+    let text = fs::read_to_string(dir.join("cpuset.cpus.effective"))?;
     ensure!(
         parse_cpu_list(text.trim())? == parse_cpu_list(wanted)?,
         "a cpuset of CPUs {wanted} would have CPUs {} here",
