@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Many cgroups with a task each, and a limit for some, made and removed at 100 a second while a table of
 # workloads is in force and not: no error, nothing left behind, and what runs is served. A thousand, of
-# which 200 are replaced; run by hand with NR=5000 REPLACED=5000 (twenty minutes).
+# which 200 are replaced; by hand NR of them, of which REPLACED are replaced (docs/operating.md).
 # only: 7
 # vm: --virtual-time --memory 4G
 # timeout: 900
