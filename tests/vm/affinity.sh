@@ -83,6 +83,7 @@ powerpack-load hogs --seconds 60 --count 6 >/dev/null &
 hogs=$!
 nap 1
 storm $hogs any || fail "a storm of changes"
+kill -0 $PID || fail "the scheduler ended"
 kill $hogs
 powerpack-load hogs --seconds 60 --count 3 --pin 3 >/dev/null &
 hogs=$!
