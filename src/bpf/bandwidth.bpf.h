@@ -33,9 +33,10 @@ verified_once u32 claim_limit(u64 cgroup_id)
 	u32 step;
 
 	bpf_for (step, 1, PP_MAX_LIMITS) {
-		u32 id = 1 + (limit_cursor + step) % (PP_MAX_LIMITS - 1);
+		/* A power of two: of other remainders Linux 6.12 knows no bounds. */
+		u32 id = (limit_cursor + step) % PP_MAX_LIMITS;
 
-		if (!__sync_val_compare_and_swap(&limit_of(id)->cgroup_id, 0, cgroup_id)) {
+		if (id && !__sync_val_compare_and_swap(&limit_of(id)->cgroup_id, 0, cgroup_id)) {
 			limit_cursor = id;
 			return id;
 		}

@@ -33,22 +33,26 @@ struct {
 
 /* Before Linux 6.17 the kernel does not report cpu.max: it is read wherever a task looks for what
  * it has from its cgroups, ten times a second at least. */
-static __always_inline void poll_cpu_max(struct cgroup *cgrp, struct pp_cgroup *group)
+verified_once int poll_cpu_max(struct cgroup *cgrp __arg_trusted,
+			       struct pp_cgroup *group __arg_nonnull)
 {
 	struct pp_cpu_max max = {};
 
 	if (!read_cpu_max(cgrp, &max))
-		return;
+		return 0;
 	if (group->limit ? pp_is_other_limit(limit_of(group->limit), &max) : max.quota_ns != 0)
 		set_limit(cgrp->kn->id, &group->limit, &max);
+	return 0;
 }
 
 /* The same for all cgroups of @p, which waits until the limit of one of them lets it run. */
 verified_once int poll_limits_of(struct task_struct *p __arg_trusted)
 {
-	struct cgroup *cgrp = p->cgroups->dfl_cgrp;
+	struct cgroup *cgrp;
 	u32 level;
 
+	bpf_rcu_read_lock();
+	cgrp = p->cgroups->dfl_cgrp;
 	bpf_for (level, 1, CGROUP_DEPTH_MAX) {
 		struct cgroup *ancestor = bpf_cgroup_ancestor(cgrp, level);
 		struct pp_cgroup *group;
@@ -60,6 +64,7 @@ verified_once int poll_limits_of(struct task_struct *p __arg_trusted)
 			poll_cpu_max(ancestor, group);
 		bpf_cgroup_release(ancestor);
 	}
+	bpf_rcu_read_unlock();
 	return 0;
 }
 
