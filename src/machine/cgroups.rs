@@ -106,13 +106,16 @@ impl CpuMaxLimits {
 
 /// The paths of all cgroups with a limit in `cpu.max`, sorted.
 pub fn with_cpu_max() -> Vec<String> {
-    let has_limit = |cgroup: &Cgroup| {
-        let file = Path::new(CGROUP_ROOT).join(&cgroup.path).join("cpu.max");
-        fs::read_to_string(file).is_ok_and(|text| is_limit(&text))
-    };
-    let mut paths: Vec<_> = all().into_iter().filter(has_limit).map(|cgroup| cgroup.path).collect();
+    let mut paths: Vec<_> = all().into_iter().map(|cgroup| cgroup.path).collect();
+    paths.retain(|path| has_cpu_max(path));
     paths.sort_unstable();
     paths
+}
+
+/// Whether the cgroup at `path` has a limit in `cpu.max`.
+pub fn has_cpu_max(path: &str) -> bool {
+    let file = Path::new(CGROUP_ROOT).join(path).join("cpu.max");
+    fs::read_to_string(file).is_ok_and(|text| is_limit(&text))
 }
 
 /// Whether `cpu.max` says a quota: `QUOTA PERIOD` in us, or `max PERIOD`.

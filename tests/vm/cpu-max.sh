@@ -13,16 +13,21 @@ limited() {
 	echo "$2" >"$CGROUPS/$1/cpu.max"
 }
 
-# What cgroup $1 uses in $2 s must be $3 % of a CPU, within 2 %.
+# Linux 6.12 has no clock that is the same for a scheduler and for cpu.stat: what a switch takes, which in
+# slow virtual time is four times as much as in virtual time, is charged in cpu.stat alone.
+OFF_PCT=2
+grep -qa '\<scx_bpf_now\>' /sys/kernel/btf/vmlinux || OFF_PCT=4
+
+# What cgroup $1 uses in $2 s must be $3 % of a CPU, within OFF_PCT.
 must_use() {
 	local begin before after
 	before=$(used_us "$1") begin=${EPOCHREALTIME/./}
 	nap "$2"
 	after=$(used_us "$1")
-	awk -v us=$((after - before)) -v elapsed=$((${EPOCHREALTIME/./} - begin)) -v want="$3" -v what="$1" 'BEGIN {
+	awk -v us=$((after - before)) -v elapsed=$((${EPOCHREALTIME/./} - begin)) -v want="$3" -v what="$1" -v off="$OFF_PCT" 'BEGIN {
 		pct = 100 * us / elapsed
 		print what ": " pct " % of a CPU, of " want
-		exit !(pct > want * 0.98 && pct < want * 1.02)
+		exit !(pct > want * (1 - off / 100) && pct < want * (1 + off / 100))
 	}' || fail "cgroup $1 does not use $3 % of a CPU, in $MODE"
 }
 

@@ -6,7 +6,8 @@ use crate::bpf_intf::pp_limit;
 use crate::control::status::LimitStatus;
 use crate::machine::cgroups;
 
-/// Those of `limits` whose cgroup is still there, by path. Without a limit no cgroup is looked at.
+/// Those of `limits` whose cgroup is still there and has one, by path: where the kernel does not
+/// report changes, one without tasks keeps what it had. Without a limit no cgroup is looked at.
 pub fn of(limits: &[pp_limit]) -> Vec<LimitStatus> {
     if limits.is_empty() {
         return vec![];
@@ -16,6 +17,7 @@ pub fn of(limits: &[pp_limit]) -> Vec<LimitStatus> {
     let mut found: Vec<_> = limits
         .iter()
         .filter_map(|limit| Some(status_of(limit, paths.get(&limit.cgroup_id)?.clone())))
+        .filter(|limit| cgroups::has_cpu_max(&limit.cgroup))
         .collect();
     found.sort_unstable_by(|a, b| a.cgroup.cmp(&b.cgroup));
     found
