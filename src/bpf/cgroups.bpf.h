@@ -22,6 +22,9 @@ static __always_inline void note_cpu_max(struct cgroup *cgrp, struct pp_cgroup *
 		look_at_held_in(id, 0);
 }
 
+/* How many cgroups there have been: the agent sees by it that one has come. */
+u32 nr_cgroups_made;
+
 s32 BPF_STRUCT_OPS_SLEEPABLE(powerpack_cgroup_init, struct cgroup *cgrp,
 			     struct scx_cgroup_init_args *args)
 {
@@ -31,6 +34,7 @@ s32 BPF_STRUCT_OPS_SLEEPABLE(powerpack_cgroup_init, struct cgroup *cgrp,
 	if (!state)
 		return -ENOMEM;
 	state->weight = args->weight;
+	__sync_fetch_and_add(&nr_cgroups_made, 1);
 	if (reports_cpu_max())
 		note_cpu_max(cgrp, state, args->bw_period_us, args->bw_quota_us, args->bw_burst_us);
 	else

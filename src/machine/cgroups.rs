@@ -42,11 +42,11 @@ pub fn all() -> Vec<Cgroup> {
     while let Some(dir) = open.pop() {
         let Ok(entries) = fs::read_dir(&dir) else { continue };
         for entry in entries.flatten() {
-            let is_dir = entry.file_type().is_ok_and(|kind| kind.is_dir());
-            let Ok(meta) = entry.metadata() else { continue };
-            if !is_dir {
+            // A cgroup has dozens of files, and their type is known without asking for more.
+            if !entry.file_type().is_ok_and(|kind| kind.is_dir()) {
                 continue;
             }
+            let Ok(meta) = entry.metadata() else { continue };
             let path = entry.path();
             if let Some(path) = path.strip_prefix(root).ok().and_then(Path::to_str) {
                 found.push(Cgroup { path: path.to_owned(), id: meta.ino() });

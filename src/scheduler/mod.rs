@@ -114,6 +114,12 @@ impl<'a> Scheduler<'a> {
         Ok(())
     }
 
+    /// How many cgroups with the cpu controller there have been.
+    pub fn cgroups_made(&self) -> Result<u32> {
+        let bss = self.skel.maps.bss_data.as_ref().context(NO_DATA)?;
+        Ok(load(&bss.nr_cgroups_made))
+    }
+
     /// The cgroups with a limit in `cpu.max` that is enforced, and what came of it.
     pub fn limits(&self) -> Result<Vec<intf::pp_limit>> {
         let limits = &self.skel.maps.bss_pp_limits_data.as_ref().context(NO_DATA)?.limits;

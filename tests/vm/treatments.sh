@@ -14,10 +14,15 @@ config=/tmp/etc/config.toml
 light_tasks_use() {
 	printf 'mode = "%s"\n[workloads]\n%s\n' "$1" "$2" >$config
 	scx_powerpack reload >/dev/null
+	tasks_use "$3" "in $1 with '$2'"
+}
+
+# As it is, light tasks of the cgroup use $1 CPUs; $2 says how it is.
+tasks_use() {
 	(echo 0 >$job/cgroup.procs &&
 		exec powerpack-load periodic --seconds 4 --settle 1 0.5/20 0.5/21 0.5/23 0.5/26) >/tmp/light.json
-	[ "$(used /tmp/light.json 1 | wc -m)" = "$3" ] ||
-		fail "in $1 with '$2' light tasks use not $3 CPUs: $(cat /tmp/light.json)"
+	[ "$(used /tmp/light.json 1 | wc -m)" = "$1" ] ||
+		fail "$2 light tasks use not $1 CPUs: $(cat /tmp/light.json)"
 }
 
 # The limit is put on one of the two levels only: the other has none to report.
@@ -37,4 +42,10 @@ light_tasks_use packing '' 1
 light_tasks_use packing 'spread = ["backup.service"]' 4
 light_tasks_use spread '' 4
 light_tasks_use spread 'pack = ["backup.service"]' 1
+# As many cgroups as before, but another one.
+echo +cpu >/sys/fs/cgroup/job.slice/cgroup.subtree_control
+rmdir $job
+mkdir $job
+nap 1.2
+tasks_use 1 "in a new cgroup that is to be packed"
 stop

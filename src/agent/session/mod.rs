@@ -71,8 +71,8 @@ pub struct Session<'a> {
     timer: Receiver<Instant>,
     leases: Leases,
     reloads: Reloads,
-    /// How many cgroups there were when the table was last applied.
-    cgroups: usize,
+    /// How many cgroups there were when the table was last applied, and how many had been made.
+    cgroups: (usize, u32),
     /// How many of them the table names.
     treated: usize,
     /// The cgroups whose limit is not enforced.
@@ -103,7 +103,7 @@ impl<'a> Session<'a> {
             timer: never(),
             leases: Leases::default(),
             reloads: Reloads::default(),
-            cgroups: 0,
+            cgroups: (0, 0),
             treated: 0,
             cpu_max: CpuMaxLimits::of_kernel()?,
         };
@@ -134,7 +134,7 @@ impl<'a> Session<'a> {
         self.timer = looks.into_iter().chain(hints).chain(lease).min().map_or_else(never, after);
     }
 
-    /// What nobody tells us: what `auto` goes by, and new cgroups.
+    /// What nobody reports: what `auto` goes by, and new cgroups.
     pub fn look_around(&mut self) {
         if self.kept.desired.hints.idle_latency_us.is_some() {
             self.hint();
@@ -146,8 +146,7 @@ impl<'a> Session<'a> {
             self.choose();
         }
         if !self.kept.desired.table.is_empty()
-            && cgroups::count() != self.cgroups
-            && let Err(err) = self.classify()
+            && let Err(err) = self.classify_new()
         {
             warn!("new cgroups are not treated as the table says: {err:#}");
         }
@@ -277,7 +276,7 @@ impl<'a> Session<'a> {
     fn classify(&mut self) -> Result<()> {
         let before = self.treated;
         self.treated = 0;
-        self.cgroups = cgroups::count();
+        self.cgroups = (cgroups::count(), self.scheduler.cgroups_made()?);
         if self.kept.desired.table.is_empty() && before == 0 {
             return Ok(());
         }
@@ -290,6 +289,15 @@ impl<'a> Session<'a> {
             info!("{} cgroups are treated as the table of workloads says", self.treated);
         }
         self.scheduler.invalidate_cgroups()
+    }
+
+    /// The same if there are others than there were. One that has come as another one went is seen
+    /// only if it has the cpu controller, as those of containers have.
+    fn classify_new(&mut self) -> Result<()> {
+        if self.cgroups == (cgroups::count(), self.scheduler.cgroups_made()?) {
+            return Ok(());
+        }
+        self.classify()
     }
 
     /// The status with what takes a walk over all cgroups, for who asks once.
