@@ -248,6 +248,9 @@ pub enum SimCommand {
         /// The name of a table, as `ebizzy`
         name: Option<String>,
     },
+    /// Print what a VM of the laboratory needs to be like this machine: for scripts/vm
+    #[command(hide = true)]
+    Lab { machine: String },
 }
 
 #[cfg(test)]

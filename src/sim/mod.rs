@@ -23,6 +23,11 @@ pub use system::Named;
 pub fn run(args: &SimArgs) -> Result<()> {
     match &args.command {
         Some(SimCommand::Table { name }) => tables::run(name.as_deref()),
+        Some(SimCommand::Lab { machine }) => {
+            let lab = Machine::find(machine)?.lab()?;
+            println!("{}\n{}", lab.topology, lab.parameters);
+            Ok(())
+        }
         None => compare(args),
     }
 }

@@ -1,5 +1,6 @@
 //! Machines as TOML files describe them.
 
+mod lab;
 mod shipped;
 
 use std::collections::BTreeMap;

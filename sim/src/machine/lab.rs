@@ -1,0 +1,145 @@
+//! A machine for the laboratory kernel (`tests/powerlab/`): what is written on its command
+//! line, and the CPUs that the VM must have.
+
+use std::fmt::Write;
+
+use anyhow::{Result, ensure};
+
+use super::{Clock, IdleGovernor, IdleState, Machine};
+use crate::power::Governor;
+
+/// What `scripts/vm --machine` asks for.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Lab {
+    /// QEMU's `-smp`, without the number of CPUs.
+    pub topology: String,
+    /// For the kernel's command line.
+    pub parameters: String,
+}
+
+fn uw(mw: f64) -> u64 {
+    (mw * 1e3).round() as u64
+}
+
+/// `NAME+RESIDENCY_NS+EXIT_NS+UW,..`
+fn states(states: &[IdleState]) -> String {
+    let ns = |us: f64| (us * 1e3).round() as u64;
+    let state = |state: &IdleState| {
+        let (residency, exit) = (ns(state.residency_us), ns(state.exit_us));
+        format!("{}+{residency}+{exit}+{}", state.name, uw(state.mw))
+    };
+    states.iter().map(state).collect::<Vec<_>>().join(",")
+}
+
+impl Machine {
+    /// Fails with a sentence if it has no power to model, or no VM is like it.
+    pub fn lab(&self) -> Result<Lab> {
+        ensure!(
+            self.core.values().all(|core| !core.idle.is_empty() && !core.opps.is_empty()),
+            "{} says nothing of the power of its cores",
+            self.name
+        );
+        Ok(Lab { topology: self.lab_topology()?, parameters: self.lab_parameters() })
+    }
+
+    /// QEMU's machines are regular.
+    fn lab_topology(&self) -> Result<String> {
+        let first = &self.llc[0];
+        let threads = self.core[&first.core].threads;
+        let packages = self.llc.iter().map(|llc| llc.package).max().unwrap_or(0) + 1;
+        let dies = self.llc.len() / packages;
+        ensure!(
+            self.llc.iter().enumerate().all(|(nth, llc)| {
+                llc.cores == first.cores
+                    && !llc.joined
+                    && llc.package == nth / dies
+                    && self.core[&llc.core].threads == threads
+            }),
+            "no VM is like {}: QEMU has no caches of different sizes",
+            self.name
+        );
+        let cores = first.cores;
+        Ok(format!("sockets={packages},dies={dies},cores={cores},threads={threads}"))
+    }
+
+    /// As `tests/powerlab/driver/config.c` reads it, and the kernel's own for the governors.
+    fn lab_parameters(&self) -> String {
+        let clock = match self.clock {
+            Clock::Core => "core",
+            Clock::Llc => "llc",
+            Clock::Package => "package",
+        };
+        let mut text = format!("powerlab=m:{}:{clock}:{}", self.name, self.freq_rate_limit_us);
+        for (name, core) in &self.core {
+            let permille = (core.smt_power_pct * 10.0).round();
+            let speeds: Vec<String> = core.smt_speed_pct.iter().map(u64::to_string).collect();
+            let opps: Vec<String> =
+                core.opps.iter().map(|opp| format!("{}+{}", opp.mhz, uw(opp.mw))).collect();
+            let _ = write!(
+                text,
+                "/k:{name}:{}:{}:{permille}:{}:{}:{}",
+                core.capacity,
+                core.threads,
+                speeds.join(","),
+                opps.join(","),
+                states(&core.idle)
+            );
+        }
+        for llc in &self.llc {
+            let kind = self.core.keys().take_while(|name| **name != llc.core).count();
+            let _ = write!(
+                text,
+                "/l:{kind}:{}:{}:{}:{}:{}",
+                llc.cores,
+                llc.package,
+                u8::from(llc.joined),
+                uw(llc.active_mw),
+                states(&llc.idle)
+            );
+        }
+        let package = &self.package;
+        let _ = write!(text, "/p:{}:{}", uw(package.active_mw), states(&package.idle));
+        let _ = write!(text, " cpuidle.governor={}", self.lab_idle_governor());
+        let _ = write!(text, " cpufreq.default_governor={}", self.lab_governor());
+        text
+    }
+
+    fn lab_idle_governor(&self) -> &'static str {
+        match self.idle_governor {
+            IdleGovernor::Menu => "menu",
+            IdleGovernor::Teo => "teo",
+        }
+    }
+
+    /// Of those that Linux has.
+    fn lab_governor(&self) -> &'static str {
+        match self.governor {
+            Governor::Interactive | Governor::SchedutilRaw => "schedutil",
+            other => other.name(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_kernel_is_given_what_the_file_says() {
+        let lab = Machine::find("chromebook2").unwrap().lab().unwrap();
+        assert_eq!(lab.topology, "sockets=1,dies=2,cores=4,threads=1");
+        let text = &lab.parameters;
+        assert!(text.starts_with("powerlab=m:chromebook2:llc:1000/k:a15:1024:1:0::200+184000,"));
+        assert!(text.contains(":WFI+1000+1000+12000,off+3000000+500000+1000/l:1:4:0:0:40000:off+"));
+        assert!(text.ends_with("/p:0: cpuidle.governor=menu cpufreq.default_governor=schedutil"));
+        // The kernel takes 2048 characters, of which some are the VM's.
+        assert!(text.len() < 1200, "{}", text.len());
+    }
+
+    #[test]
+    fn a_machine_that_no_vm_is_like_is_refused() {
+        let refused = |name| Machine::find(name).unwrap().lab().unwrap_err().to_string();
+        assert!(refused("many").contains("says nothing of the power"));
+        assert!(refused("hybrid-laptop").contains("different sizes"));
+    }
+}
