@@ -1,25 +1,31 @@
 # shellcheck shell=bash
-# The kernels of the VM: the newest 7.x of Debian sid, and 6.12, the oldest
-# that is supported, which Debian builds without sched_ext. Sourced after
-# tools.sh.
+# The kernels of the VM: the newest 7.x of Debian sid; 6.12, the oldest that
+# is supported, which Debian builds without sched_ext; and powerlab, 6.12 with
+# our model of a machine's power. Sourced after tools.sh.
 
-# The path of kernel $1 (7 or 6.12), fetched or built if it is missing.
+# The path of kernel $1 (7, 6.12 or powerlab), fetched or built if it is missing.
 kernel_path() {
 	case $1 in
 	7) locked kernel-7 ensure_kernel_7 ;;
-	6.12) locked kernel-6.12 ensure_kernel_6_12 ;;
-	*) die "no kernel '$1': choose 6.12 or 7" ;;
+	6.12 | powerlab) locked "kernel-$1" ensure_kernel_6_12 "$1" ;;
+	*) die "no kernel '$1': choose 6.12, 7 or powerlab" ;;
 	esac
 	echo "$CACHE/kernels/$(kernel_name "$1")/vmlinuz"
 }
 
-# The name of kernel $1 in the cache: 6.12 is one for each configuration.
+# What our builds of 6.12 are made of, beside its source.
+POWERLAB=$TREE/tests/powerlab
+kernel_inputs() {
+	cat "$TREE/scripts/lib/kernel-6.12.config"
+	[ "$1" = 6.12 ] || cat "$POWERLAB/kernel.config" "$POWERLAB"/driver/*
+}
+
+# The name of kernel $1 in the cache: ours are one for each configuration and driver.
 kernel_name() {
-	if [ "$1" = 6.12 ]; then
-		echo "6.12-$(sha256sum <"$TREE/scripts/lib/kernel-6.12.config" | cut -c1-16)"
-	else
-		echo "$1"
-	fi
+	case $1 in
+	6.12 | powerlab) echo "$1-$(kernel_inputs "$1" | sha256sum | cut -c1-16)" ;;
+	*) echo "$1" ;;
+	esac
 }
 
 # Take a finished directory into the cache in one step.
@@ -58,16 +64,26 @@ ensure_kernel_7() {
 	rm -rf "$dir"
 }
 
-# Build Linux 6.12 with configuration $2 into $1/kernel.
+# Build kernel $2, 6.12 or powerlab, into $1/kernel.
 build_kernel_6_12() {
-	local dir=$1 config=$2
+	local dir=$1 config=$1/wanted.config
 	(cd "$dir" && private_apt trixie -qq download linux-source-6.12)
 	dpkg -x "$dir"/linux-source-*.deb "$dir/x"
 	tar -C "$dir" -xf "$dir"/x/usr/src/linux-source-6.12.tar.xz
+	cp "$TREE/scripts/lib/kernel-6.12.config" "$config"
+	[ "$2" = 6.12 ] || add_powerlab "$dir/linux-source-6.12" "$config"
 	compile_kernel "$dir/linux-source-6.12" "$config"
 	mkdir "$dir/kernel"
 	cp "$dir/linux-source-6.12/arch/x86/boot/bzImage" "$dir/kernel/vmlinuz"
 	cp "$dir/linux-source-6.12/.config" "$dir/kernel/config"
+}
+
+# Add our driver to the source in $1 and to the configuration in file $2.
+add_powerlab() {
+	cp -r "$POWERLAB/driver" "$1/drivers/powerlab"
+	sed -i '/^endmenu/i source "drivers/powerlab/Kconfig"' "$1/drivers/Kconfig"
+	echo 'obj-y += powerlab/' >>"$1/drivers/Makefile"
+	cat "$POWERLAB/kernel.config" >>"$2"
 }
 
 compile_kernel() {
@@ -80,12 +96,12 @@ compile_kernel() {
 }
 
 ensure_kernel_6_12() {
-	local config=$TREE/scripts/lib/kernel-6.12.config name dir
-	name=$(kernel_name 6.12)
+	local name dir
+	name=$(kernel_name "$1")
 	[ ! -s "$CACHE/kernels/$name/vmlinuz" ] || return 0
 	ensure_packages "${BUILD_PACKAGES[@]}" "${KERNEL_PACKAGES[@]}"
 	dir=$(mktemp -d "$CACHE/kernel-6.12.XXXX")
-	stage "building Linux 6.12 with sched_ext, once" build_kernel_6_12 "$dir" "$config"
+	stage "building Linux 6.12 with sched_ext, once ($1)" build_kernel_6_12 "$dir" "$1"
 	keep_kernel "$dir/kernel" "$name"
 	rm -rf "$dir"
 }
