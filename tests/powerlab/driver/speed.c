@@ -122,8 +122,8 @@ static void pay(struct pl_cpu *cpu)
 		cpu->debt_ns -= min(cpu->debt_ns, end - begin + INTERRUPT_NS);
 	}
 	cpu->paying = false;
-	/* The interrupt's own time is no work. */
-	cpu->since_ns = end + INTERRUPT_NS;
+	/* The interrupt's own time is no work; how much of it is counted as such was measured. */
+	cpu->since_ns = end + INTERRUPT_NS / 2;
 	raw_spin_unlock(&pl_lock);
 }
 
