@@ -31,7 +31,7 @@ off() {
 	within $((after - before)) 50000000 3 "the A15s, offline for a second (nJ)"
 }
 cluster_nj() {
-	awk '$1 == "core" && $2 >= 4 || $1 == "cluster" && $2 == 1 { sum += $4 } END { printf "%d", sum }' $TRUTH
+	awk '$1 == "core" && $2 >= 4 || $1 == "cluster" && $2 == 1 { sum += $4 } END { printf "%.0f", sum }' $TRUTH
 }
 
 govern schedutil

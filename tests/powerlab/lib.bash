@@ -36,7 +36,7 @@ allow_idle() {
 }
 
 # What the machine has used until now (nJ).
-energy_nj() { awk '$3 == "nj" { sum += $4 } END { printf "%d", sum }' $TRUTH; }
+energy_nj() { awk '$3 == "nj" { sum += $4 } END { printf "%.0f", sum }' $TRUTH; }
 
 # $1 must be within $3 % of $2; $4 says what it is.
 within() {
