@@ -2,11 +2,11 @@
 
 use crate::scheduler::snapshot::{Snapshot, busy_ns, util_now};
 
-/// Over less than this the mean is of whoever runs just then, too.
+/// Over less than this the mean is of what runs at that moment, as utilization is.
 const SHORTEST_NS: u64 = 100_000_000;
 
-/// Measures from look to look. Utilization alone tells of the last tens of milliseconds:
-/// what runs just then, be it whoever asks for the mode, would stand for all the time.
+/// Measures from look to look. Utilization alone is of the last tens of milliseconds:
+/// what runs at that moment, as the program that asks for the mode, would stand for all the time.
 #[derive(Default)]
 pub struct LoadMeter {
     /// When it was looked last (ns), and how long each CPU had been busy by then (ns).

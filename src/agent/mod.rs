@@ -1,7 +1,7 @@
 //! The agent's loop: it sleeps until a signal, a request, a question for
 //! statistics or the end of the scheduler wakes it. It looks around by itself only if it
 //! was asked to choose the mode, to treat cgroups that may yet come, or to watch for a
-//! client, and tells systemd that it lives if that wants to know.
+//! client, and notifies systemd that it lives if that is asked for.
 
 mod config_watch;
 mod desired;

@@ -1,5 +1,5 @@
-//! The desktop's power profile: power-profiles-daemon, or who speaks for it, tells by D-Bus
-//! signals when it changes. Nothing is polled.
+//! The desktop's power profile: power-profiles-daemon, or another service with its interface, reports
+//! by D-Bus signals when it changes. Nothing is polled.
 
 use std::thread;
 
@@ -54,7 +54,7 @@ fn listen(events: &Sender<Event>) -> Result<()> {
         }
     }
     let mut last = None;
-    let mut tell = || {
+    let mut report = || {
         let profile = read(&bus).unwrap_or(PowerProfile::Unknown);
         if last.replace(profile) == Some(profile) {
             return true;
@@ -62,16 +62,16 @@ fn listen(events: &Sender<Event>) -> Result<()> {
         info!("power profile: {profile}");
         events.send(Event::Profile(profile)).is_ok()
     };
-    tell();
+    report();
     for message in signals {
-        if message?.message_type() == Type::Signal && !tell() {
+        if message?.message_type() == Type::Signal && !report() {
             break;
         }
     }
     Ok(())
 }
 
-/// The profile that a running daemon tells; who is not running is not started.
+/// The profile that a running daemon reports; one that does not run is not started.
 fn read(bus: &Connection) -> Option<PowerProfile> {
     let proxy = DBusProxy::new(bus).ok()?;
     NAMES.into_iter().find_map(|(name, path)| {

@@ -1,4 +1,4 @@
-//! What the agent serves and tells beside the kernel: metrics, systemd.
+//! What the agent serves and reports to: metrics, systemd.
 
 use std::net::SocketAddr;
 
@@ -11,7 +11,7 @@ use super::systemd;
 
 /// The port for metrics, and what systemd knows.
 pub struct Services {
-    /// For those who have news for the agent.
+    /// For what has events for the agent.
     news: Sender<Event>,
     metrics: Option<Metrics>,
     /// systemd has opened the port for metrics: it is not ours to change.
@@ -41,13 +41,13 @@ impl Services {
         Ok(())
     }
 
-    /// Whether somebody may scrape metrics.
+    /// Whether metrics may be scraped.
     pub fn serves_metrics(&self) -> bool {
         self.metrics.is_some()
     }
 
     /// Sends systemd the status if it is another one.
-    pub fn tell_status(&mut self, summary: String) {
+    pub fn report_status(&mut self, summary: String) {
         if self.sent_status != summary {
             systemd::status(&summary);
             self.sent_status = summary;

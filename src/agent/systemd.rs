@@ -7,37 +7,37 @@ use std::time::Duration;
 use log::debug;
 use sd_notify::NotifyState;
 
-/// Tells it; without systemd nothing happens.
-fn tell(states: &[NotifyState<'_>]) {
+/// Notifies it; without systemd nothing happens.
+fn notify(states: &[NotifyState<'_>]) {
     if let Err(err) = sd_notify::notify(states) {
-        debug!("cannot tell systemd: {err}");
+        debug!("cannot notify systemd: {err}");
     }
 }
 
 /// The scheduler is attached, or a reload has ended; `status` is shown by `systemctl status`.
 pub fn ready(status: &str) {
-    tell(&[NotifyState::Ready, NotifyState::Status(status)]);
+    notify(&[NotifyState::Ready, NotifyState::Status(status)]);
 }
 
 /// Something has changed that is shown.
 pub fn status(status: &str) {
-    tell(&[NotifyState::Status(status)]);
+    notify(&[NotifyState::Status(status)]);
 }
 
 /// The configuration is being read again; [`ready`] ends it.
 pub fn reloading() {
     let now = NotifyState::monotonic_usec_now();
-    tell(&[Some(NotifyState::Reloading), now.ok()].into_iter().flatten().collect::<Vec<_>>());
+    notify(&[Some(NotifyState::Reloading), now.ok()].into_iter().flatten().collect::<Vec<_>>());
 }
 
 /// The scheduler is about to be detached.
 pub fn stopping() {
-    tell(&[NotifyState::Stopping]);
+    notify(&[NotifyState::Stopping]);
 }
 
 /// The agent's loop goes round.
 pub fn alive() {
-    tell(&[NotifyState::Watchdog]);
+    notify(&[NotifyState::Watchdog]);
 }
 
 /// The socket for metrics that it has opened for us, if the user wants that.

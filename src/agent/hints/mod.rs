@@ -21,8 +21,8 @@ use record::{Entries, Entry, PutBack, Record};
 pub const RECORD: &str = "/run/scx_powerpack/hints.json";
 
 /// Puts back what a predecessor left that was killed, as the record at `record` (see
-/// `RECORD`) tells; what somebody else has changed since is left alone, and said. Only
-/// for the one that holds the control socket: a record may be that of a running agent.
+/// `RECORD`) says; what another program has changed since is left alone, and reported. Only
+/// for the agent that holds the control socket: a record may be that of a running agent.
 pub fn recover(record: &Path) -> PutBack {
     let mut record = Record::open(record);
     let mut left = record.entries().clone();
@@ -45,7 +45,7 @@ enum Want {
 }
 
 impl Want {
-    /// The value, where it was `original` before: whoever asked for a lower latency keeps it.
+    /// The value, where it was `original` before: another program that asked for a lower latency keeps it.
     fn value(&self, original: &str) -> String {
         match self {
             Want::Epp(value) => value.clone(),

@@ -1,4 +1,4 @@
-//! OpenMetrics over HTTP, for Prometheus and who speaks its language. Every scrape asks the
+//! OpenMetrics over HTTP, for Prometheus and others that speak its language. Every scrape asks the
 //! agent; nothing is kept here.
 
 use std::io;
@@ -46,7 +46,7 @@ impl Metrics {
         Self::listen(listener.map_err(|err| explain(address, &err))?, events)
     }
 
-    /// Serves on a socket that somebody else has opened.
+    /// Serves on a socket that systemd has opened.
     pub fn listen(listener: TcpListener, events: Sender<Event>) -> Result<Self> {
         let address = listener.local_addr()?;
         let server = Server::from_listener(listener, None)

@@ -26,7 +26,7 @@ const CLIENTS_MAX: usize = 16;
 /// Requests a second of root's: a script that switches as fast as it can is not in need of
 /// more, and the agent has time left.
 const ROOT_PER_S: f64 = 200.0;
-/// And of all others together: some who look every second.
+/// And of all others together: some clients that look every second.
 const OTHERS_PER_S: f64 = 20.0;
 
 /// The listening socket; dropping it removes the file.
@@ -76,7 +76,7 @@ fn listen(path: &Path) -> Result<UnixListener> {
     }
     let listener =
         UnixListener::bind(path).with_context(|| format!("cannot listen on {}", path.display()))?;
-    // Anyone may connect; who asks is looked at.
+    // Any user may connect; which one it is is looked at.
     fs::set_permissions(path, Permissions::from_mode(0o666))?;
     Ok(listener)
 }
@@ -97,7 +97,7 @@ impl Shared {
         }
     }
 
-    /// The reply to who is `uid` and has sent `line`.
+    /// The reply to user `uid`, who has sent `line`.
     fn reply(&self, uid: u32, line: Result<Vec<u8>>) -> Reply {
         let asked = line.and_then(|line| {
             let bucket = if uid == 0 { &self.root } else { &self.others };

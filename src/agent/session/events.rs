@@ -1,4 +1,4 @@
-//! What a session does when it is told something: by a signal, the configuration file, the
+//! What a session does on an event: a signal, the configuration file, the
 //! desktop, a client.
 
 use log::{error, info};
@@ -12,7 +12,7 @@ use crate::settings::config;
 use crate::settings::policy::Choice;
 
 impl Session<'_> {
-    /// Does what `event` asks for; who asks for an answer gets it.
+    /// Does what `event` asks for; a client gets its answer.
     pub fn take(&mut self, event: Event) {
         match event {
             Event::Stop => {}
@@ -23,7 +23,7 @@ impl Session<'_> {
             // The client may have gone; that is its own affair.
             Event::Call((request, reply)) => drop(reply.send(self.answer(request))),
         }
-        self.tell_services();
+        self.inform_services();
     }
 
     /// What a client is sent.
@@ -63,11 +63,11 @@ impl Session<'_> {
 
     /// Latencies are measured while metrics are served: a scrape comes too seldom for a lease.
     /// systemd shows the mode.
-    pub(super) fn tell_services(&mut self) {
+    pub(super) fn inform_services(&mut self) {
         if let Err(err) = self.keep_latency(self.kept.services.serves_metrics()) {
             error!("{err:#}");
         }
         let summary = self.summary();
-        self.kept.services.tell_status(summary);
+        self.kept.services.report_status(summary);
     }
 }

@@ -114,7 +114,7 @@ impl<'a> Session<'a> {
         }
         session.set_timer();
         session.classify()?;
-        session.tell_services();
+        session.inform_services();
         Ok(session)
     }
 
@@ -151,14 +151,14 @@ impl<'a> Session<'a> {
             warn!("new cgroups are not treated as the table says: {err:#}");
         }
         self.set_timer();
-        self.tell_services();
+        self.inform_services();
     }
 
     /// Has `auto` choose; what cannot be done is said and tried again.
     fn choose(&mut self) {
         let load_pct = match self.scheduler.snapshot(&self.ranks) {
             Ok(now) => self.load.pct(&now),
-            Err(err) => return warn!("cannot tell the load: {err:#}"),
+            Err(err) => return warn!("cannot measure the load: {err:#}"),
         };
         // What we have set ourselves is no evidence.
         let profile = match self.kept.profile {
@@ -300,7 +300,7 @@ impl<'a> Session<'a> {
         self.classify()
     }
 
-    /// The status with what takes a walk over all cgroups, for who asks once.
+    /// The status with what takes a walk over all cgroups, for clients that ask once.
     fn full_status(&mut self) -> Result<Reply> {
         let mut status = Box::new(self.status()?);
         status.ignored_cpu_max = self.cpu_max.paths().to_vec();

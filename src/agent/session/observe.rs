@@ -8,7 +8,7 @@ use super::Session;
 use crate::control::protocol::Reply;
 
 /// For how long latencies, or the placements of a task, are watched after they were asked
-/// for: longer than the slowest of those who ask again and again.
+/// for: longer than the period of the slowest client that asks repeatedly.
 const WATCH_LEASE: Duration = Duration::from_secs(10);
 
 /// Until when what is watched.
@@ -60,7 +60,7 @@ impl Session<'_> {
         Ok(Reply::Why { placements, lost })
     }
 
-    /// Stops watching what nobody has asked for lately.
+    /// Stops watching what no client has asked for lately.
     pub(super) fn end_leases(&mut self, now: Instant) -> Result<()> {
         if self.leases.latency.is_some_and(|until| until <= now) {
             self.leases.latency = None;
@@ -73,7 +73,7 @@ impl Session<'_> {
         Ok(())
     }
 
-    /// Whether wake-up latencies are measured for good: for who asks too seldom for a lease.
+    /// Whether wake-up latencies are measured for good: for a client that asks too seldom for a lease.
     pub(super) fn keep_latency(&mut self, keep: bool) -> Result<()> {
         if self.leases.keeps_latency == keep {
             return Ok(());
