@@ -18,9 +18,9 @@ const WEIGHT: u32 = 200;
 #[derive(Clone, Debug)]
 struct Case {
     machine: String,
-    /// Run and sleep of each task in the cgroup (ns); a sleep of 0 is a hog.
-    limited: Vec<(u64, u64)>,
-    others: Vec<(u64, u64)>,
+    /// Run and sleep of each task in the cgroup (ns), a sleep of 0 is a hog; and its CPUs, as bits.
+    limited: Vec<(u64, u64, u32)>,
+    others: Vec<(u64, u64, u32)>,
     period_us: u64,
     /// Of a CPU.
     quota_pct: u64,
@@ -37,9 +37,10 @@ impl Case {
     }
 }
 
-fn tasks(nr: std::ops::Range<usize>) -> impl Strategy<Value = Vec<(u64, u64)>> {
+fn tasks(nr: std::ops::Range<usize>) -> impl Strategy<Value = Vec<(u64, u64, u32)>> {
     let sleep = prop_oneof![2 => Just(0), 1 => MS / 10..60 * MS];
-    prop::collection::vec((MS / 50..20 * MS, sleep), nr)
+    let cpus = prop_oneof![5 => Just(0), 1 => any::<u32>()];
+    prop::collection::vec((MS / 50..20 * MS, sleep, cpus), nr)
 }
 
 fn cases() -> impl Strategy<Value = Case> {
@@ -62,8 +63,8 @@ fn cases() -> impl Strategy<Value = Case> {
     )
 }
 
-fn load((run_ns, sleep_ns): (u64, u64), cgroup_weight: Option<u32>) -> Load {
-    Load { run_ns, sleep_ns, weight: WEIGHT_DEFAULT, cgroup_weight, ..Load::hog() }
+fn load((run_ns, sleep_ns, cpus): (u64, u64, u32), cgroup_weight: Option<u32>) -> Load {
+    Load { run_ns, sleep_ns, cpus, weight: WEIGHT_DEFAULT, cgroup_weight, ..Load::hog() }
 }
 
 /// What tasks `from..to` have had (us).
@@ -109,8 +110,9 @@ fn check(case: &Case) {
     assert!(used <= max, "used {used} us of {max}");
     let hogs = case.limited.iter().filter(|task| task.1 == 0).count() as u64;
     let online = kernel.cpus.iter().filter(|cpu| cpu.online).count() as u64;
+    let confined = case.limited.iter().any(|task| task.2 != 0);
     let alone = case.others.is_empty() && case.plugs.is_empty();
-    if alone && quota_us < case.period_us * hogs.min(online) * 3 / 4 {
+    if alone && !confined && quota_us < case.period_us * hogs.min(online) * 3 / 4 {
         let min = quota_us * periods.saturating_sub(2) * 98 / 100;
         assert!(used >= min, "used {used} us, should have used {min}");
     }
@@ -128,7 +130,7 @@ fn all_of_a_cgroup_run_now_and_then_however_little_it_may() {
     let ranks = ranks_of(&machine);
     let mut kernel = boot(&machine, &ranks, Mode::Packing);
     kernel.limit_cgroup(WEIGHT, Some(1000), 1_000_000, 0);
-    (0..40).for_each(|_| spawn(&mut kernel, &load((MS, 0), Some(WEIGHT))));
+    (0..40).for_each(|_| spawn(&mut kernel, &load((MS, 0, 0), Some(WEIGHT))));
     kernel.run_until(60_000 * MS);
     let longest_ns = kernel.tasks.iter().map(|task| task.longest_wait_ns).max().unwrap();
     assert!(longest_ns < 12_000 * MS, "a task has waited for {longest_ns} ns");
@@ -146,8 +148,8 @@ fn limited_us(scheduler: Scheduler) -> u64 {
     let machine = Machine::parse(MACHINE).unwrap();
     let mut kernel = Kernel::boot(&machine, &System { scheduler, governor: None });
     kernel.limit_cgroup(WEIGHT, Some(30_000), 100_000, 0);
-    (0..4).for_each(|_| spawn(&mut kernel, &load((MS, 0), Some(WEIGHT))));
-    spawn(&mut kernel, &load((MS, 0), None));
+    (0..4).for_each(|_| spawn(&mut kernel, &load((MS, 0, 0), Some(WEIGHT))));
+    spawn(&mut kernel, &load((MS, 0, 0), None));
     kernel.run_until(SECONDS * 1000 * MS);
     used_us(&kernel, 0, 4)
 }
