@@ -179,7 +179,9 @@ struct pp_cpu {
 	u32 rank; /* its place in the order in which CPUs are filled */
 	enum pp_cpu_state state;
 } __attribute__((aligned(64)));
-_Static_assert(sizeof(struct pp_cpu) == 256, "pp_cpu is shared with Rust");
+/* It grows by whole cache lines with the table of events. Before them, they, rank and state. */
+_Static_assert(sizeof(struct pp_cpu) == (144 + 8 * PP_NR_EVENTS + 8 + 63) / 64 * 64,
+	       "pp_cpu is shared with Rust");
 
 /* A queue is a DSQ and what is known of it. */
 struct pp_queue {

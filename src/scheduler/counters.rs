@@ -39,6 +39,9 @@ impl Counters {
 
 #[cfg(test)]
 mod tests {
+    use std::io::Write;
+    use std::process::{Command, Stdio};
+
     use super::*;
     use crate::bpf_intf as intf;
     use crate::scheduler::latency::Latency;
@@ -80,8 +83,28 @@ mod tests {
         {
             assert!(rust.contains(part), "{part}");
         }
+        for nr in [1, 9] {
+            let more = |nth| format!("X(MORE_{nth}, more, _, _, \"\") \\\n\t");
+            let more: String = (0..nr).map(more).collect();
+            assert_interface_compiles(&header.replace(line, &format!("{more}{line}")));
+        }
         assert!(parse(&header.replace(line, "X(NO_HELP, a, _, _) \\\n\tX(MIGRATE,")).is_err());
         assert!(parse(&header.replace(line, "X(SHORT, \"a\") \\\n\tX(MIGRATE,")).is_err());
+    }
+
+    /// What intf.h asserts must hold with another table, too.
+    fn assert_interface_compiles(table: &str) {
+        let cc = std::env::var("CC").unwrap_or_else(|_| "cc".into());
+        let mut cc = Command::new(cc)
+            .args(["-fsyntax-only", "-I", "src/bpf", "-x", "c", "-"])
+            .stdin(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let text = format!("{table}\n#include \"intf.h\"\n");
+        cc.stdin.take().unwrap().write_all(text.as_bytes()).unwrap();
+        let said = cc.wait_with_output().unwrap();
+        assert!(said.status.success(), "{}", String::from_utf8_lossy(&said.stderr));
     }
 
     #[test]

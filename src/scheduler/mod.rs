@@ -275,11 +275,14 @@ fn store<To: Copy, From: Copy>(to: &mut To, from: From) {
     unsafe { std::ptr::write_volatile((&raw mut *to).cast(), from) }
 }
 
+/// Lines of the table of events.
+const NR_EVENTS: usize = intf::pp_event_PP_NR_EVENTS as usize;
+
 /// Sizes that C asserts too: what one side means the other reads.
 const _: () = {
     assert!(size_of::<intf::pp_topology>() == 21_816);
     assert!(size_of::<intf::pp_policy>() == 56);
-    assert!(size_of::<intf::pp_cpu>() == 256);
+    assert!(size_of::<intf::pp_cpu>() == (144 + 8 * NR_EVENTS + 8).next_multiple_of(64));
     assert!(size_of::<intf::pp_active>() == 32);
     assert!(size_of::<intf::pp_queue>() == 64);
     assert!(size_of::<intf::pp_limit>() == 128);
