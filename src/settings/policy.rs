@@ -93,6 +93,7 @@ impl Policy {
         let max_cores = self.max_cores;
         let base = if mode == self.mode { self } else { Policy { max_cores, ..Policy::of(mode) } };
         Policy {
+            mode: base.mode,
             max_cores: match args.max_cores {
                 Some(MaxCores::All) => None,
                 Some(MaxCores::Cores(cores)) => Some(cores),
@@ -103,7 +104,6 @@ impl Policy {
             latency_budget: args
                 .latency_budget_ms
                 .map_or(base.latency_budget, |ms| Duration::from_millis(ms.into())),
-            ..base
         }
     }
 
