@@ -108,6 +108,6 @@ pub fn powerpack(machine: &Machine, ranks: &Ranks, policy: pp_policy) -> Schedul
 
 /// As the BPF side reads it.
 pub fn bytes_of(policy: pp_policy) -> PolicyBytes {
-    // SAFETY: plain numbers without padding, of that size.
-    PolicyBytes(unsafe { std::mem::transmute::<pp_policy, [u8; 56]>(policy) })
+    // SAFETY: plain numbers without padding; the sizes are compared by the compiler.
+    PolicyBytes(unsafe { std::mem::transmute::<pp_policy, [u8; size_of::<pp_policy>()]>(policy) })
 }
