@@ -66,6 +66,7 @@ impl Placement {
             intf::pp_why_PP_WHY_CHOSEN_BUSY => Why::ChosenBusy,
             intf::pp_why_PP_WHY_OFFLINE => Why::Offline,
             intf::pp_why_PP_WHY_THROTTLED => Why::Throttled,
+            // PP_WHY_RUNS; a test looks for others.
             _ => Why::Runs,
         };
         Placement {
@@ -78,6 +79,30 @@ impl Placement {
             util: record.util,
             expected_us: record.expected_ns / 1000,
             budget_us: record.budget_ns / 1000,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A reason that is left out above would read as one that is no placement.
+    #[test]
+    fn every_reason_that_bpf_gives_has_its_name() {
+        let (_, text) = include_str!("../bpf/intf.h").split_once("enum pp_why {").unwrap();
+        let (text, _) = text.split_once("};").unwrap();
+        let names: Vec<&str> = text
+            .lines()
+            .filter_map(|line| Some(line.trim().strip_prefix("PP_WHY_")?.split_once(',')?.0))
+            .collect();
+        assert_eq!(names.len() - 1, intf::pp_why_PP_WHY_RUNS as usize, "it is the last one");
+        for (why, name) in names.into_iter().enumerate() {
+            // SAFETY: plain integers.
+            let mut record: intf::pp_why_record = unsafe { std::mem::zeroed() };
+            record.why = why as u32;
+            let said = serde_json::to_value(Placement::of(&record).why).unwrap();
+            assert_eq!(said, name.to_lowercase());
         }
     }
 }
