@@ -15,7 +15,7 @@ use super::programs::{Beside, Program};
 use super::results::LoadInfo;
 use crate::settings::config;
 
-const SHIPPED: [(&str, &str); 16] = [
+const SHIPPED: &[(&str, &str)] = &[
     ("quick", include_str!("suites/quick.toml")),
     ("seeds", include_str!("suites/seeds.toml")),
     ("latency", include_str!("suites/latency.toml")),
@@ -135,7 +135,8 @@ impl Suite {
         }
         let path = Path::new(name);
         if !name.ends_with(".toml") {
-            let names = SHIPPED.map(|(name, _)| name).join(", ");
+            let names: Vec<&str> = SHIPPED.iter().map(|(name, _)| *name).collect();
+            let names = names.join(", ");
             bail!("there is no suite '{name}': choose one of {names}, or a .toml file");
         }
         let text = fs::read_to_string(path).with_context(|| format!("cannot read {name}"))?;

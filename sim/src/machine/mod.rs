@@ -212,7 +212,7 @@ pub struct MachineCpu {
 impl Machine {
     /// A shipped one by its name, else a file by its path.
     pub fn find(name: &str) -> Result<Self> {
-        find_text(name, &SHIPPED, "machine")
+        find_text(name, SHIPPED, "machine")
             .and_then(|text| Self::parse(&text).context(name.to_owned()))
     }
 

@@ -1,7 +1,7 @@
 //! Those that come with the simulator.
 
 /// By name.
-pub const SHIPPED: [(&str, &str); 10] = [
+pub const SHIPPED: &[(&str, &str)] = &[
     ("chromebook2", include_str!("../../machines/chromebook2.toml")),
     ("dual-quad", include_str!("../../machines/dual-quad.toml")),
     ("epyc-2s", include_str!("../../machines/epyc-2s.toml")),
