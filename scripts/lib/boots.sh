@@ -6,9 +6,16 @@ DEB_TEST=tests/vm/deb.sh
 with_deb=false
 has_deb() { [ -n "$(scripts/lib/current-deb.sh 2>/dev/null)" ]; }
 
-# Tests of what the agent does on any kernel say "# only: 7": once is enough.
+# Tests that are wanted, as files; none: all of them.
+wanted=()
+
+# Tests of what the agent does on any kernel say "# only: 7": once is enough, if not wanted.
 tests_for() {
 	local file only
+	if [ ${#wanted[@]} -gt 0 ]; then
+		printf '%s\n' "${wanted[@]}"
+		return
+	fi
 	for file in tests/vm/*.sh; do
 		[ "$file" != "$DEB_TEST" ] || $with_deb || continue
 		only=$(sed -n 's/^# only: //p' "$file")
@@ -136,13 +143,22 @@ keep_durations() {
 	mv "$LAST_RUN.new" "$LAST_RUN"
 }
 
-# All tests on these kernels.
+# want NAME..: only the tests of these names are run.
+want() {
+	local name
+	for name in "$@"; do
+		[ -x "tests/vm/$name.sh" ] || die "there is no test '$name' in tests/vm"
+		wanted+=("tests/vm/$name.sh")
+	done
+}
+
+# All tests, or those that are wanted, on these kernels.
 vm_tests() {
 	step "VM tools" ensure_vm_tools
 	step "prometheus" locked prometheus ensure_prometheus
 	if has_deb; then
 		with_deb=true
-	else
+	elif [ ${#wanted[@]} = 0 ]; then
 		echo "left out: deb (scripts/build-deb makes the package that it tests)"
 	fi
 	boots "$@" | run_boots
