@@ -1,6 +1,6 @@
-//! Tests of the decisions: `src/bpf/signal.h` and `policy.h`, compiled natively
-//! by build.rs. Unit tests for what is promised, property tests for what must
-//! hold for any input.
+//! Tests of the decisions: the headers of `src/bpf/` without `.bpf` in their name, compiled
+//! natively by build.rs, with the names that `tests/native/pure.c` gives them. Unit tests for
+//! what is promised, property tests for what must hold for any input.
 
 mod clock;
 mod pick;

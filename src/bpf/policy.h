@@ -7,12 +7,17 @@
  *
  * A wakeup asks, in this order:
  *  1. pp_scope_of() (scope.h): which CPUs is this task for?
- *  2. pp_pick_idle() (pick.h): is one of them idle?
- *  3. pp_expected_wait(), pp_longest_wait(), pp_should_wait(): if not, is the queue of
+ *  2. may_stack() (place.bpf.h), if the wakeup is synchronous: may it have its waker's CPU?
+ *  3. pp_pick_idle() (pick.h): if not, is one of those CPUs idle?
+ *  4. pp_expected_wait(), pp_longest_wait(), pp_should_wait(): if not, is the queue of
  *     the active CPUs served soon enough, and is there capacity for this task?
- *  4. pp_pick_surplus() (pick.h): if not, which surplus CPU does it spill to?
+ *  5. pp_pick_surplus() (pick.h): if not, which surplus CPU does it spill to?
  * What waits is ordered by pp_deadline(); pp_should_preempt() and
- * pp_slice_over() end the run of what does not. sizing.h sizes the active set.
+ * pp_slice_over() end the run of what does not.
+ *
+ * The other headers of decisions: signal.h (utilization), clock.h (virtual time and deadlines),
+ * shares.h (the weight that a cgroup leaves a task), sizing.h (how large the active set is),
+ * freq.h (what performance a CPU should have), bandwidth.h (cpu.max).
  */
 #ifndef PP_POLICY_H
 #define PP_POLICY_H
