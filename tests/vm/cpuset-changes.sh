@@ -61,7 +61,7 @@ echo 0 >$CGROUPS/outer/cpuset.cpus
 uses_all_of outer/inner 0
 echo -cpuset >$CGROUPS/outer/cgroup.subtree_control
 uses_all_of outer/inner 0
-echo "" >$CGROUPS/outer/cpuset.cpus
+echo 0-7 >$CGROUPS/outer/cpuset.cpus
 uses_all_of outer/inner 0 1 2 3 4 5 6 7
 echo 2 >$CGROUPS/outer/cpuset.cpus
 uses_all_of outer/inner 2
