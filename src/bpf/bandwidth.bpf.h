@@ -24,24 +24,37 @@ static __always_inline struct pp_limit *limit_of(u32 id)
 /* Where the next free place in limits[] is looked for: far from one that has just become free,
  * which tasks that have left the cgroup may still name. */
 static u32 limit_cursor;
-/* Cgroups whose limit is not enforced, as all places are taken; the agent reads it. */
-u32 nr_unlimited;
+/* Places that are taken: when all are none is looked for, which tasks would do again and again
+ * where cpu.max is polled. */
+static u32 nr_limits;
+/* Some cgroup's limit is not enforced, as all places are taken; the agent reads it. */
+u32 has_unlimited;
 
 /* A free place for cgroup @cgroup_id; 0: there is none. */
 verified_once u32 claim_limit(u64 cgroup_id)
 {
 	u32 step;
 
-	bpf_for (step, 1, PP_MAX_LIMITS) {
+	if (nr_limits >= PP_MAX_LIMITS - 1)
+		return 0;
+	bpf_for (step, 1, PP_MAX_LIMITS + 1) {
 		/* A power of two: of other remainders Linux 6.12 knows no bounds. */
 		u32 id = (limit_cursor + step) % PP_MAX_LIMITS;
 
 		if (id && !__sync_val_compare_and_swap(&limit_of(id)->cgroup_id, 0, cgroup_id)) {
 			limit_cursor = id;
+			__sync_fetch_and_add(&nr_limits, 1);
 			return id;
 		}
 	}
 	return 0;
+}
+
+/* A place that no cgroup has any more. */
+static __always_inline void free_limit(u32 id)
+{
+	limit_of(id)->cgroup_id = 0;
+	__sync_fetch_and_add(&nr_limits, -1);
 }
 
 /* The place of a cgroup that is to have one; 0: there is none. Of several CPUs that see a new
@@ -54,13 +67,14 @@ verified_once u32 place_of_limit(u64 cgroup_id, u32 *place __arg_nonnull)
 		return id;
 	id = claim_limit(cgroup_id);
 	if (!id) {
-		__sync_fetch_and_add(&nr_unlimited, 1);
+		if (!has_unlimited)
+			has_unlimited = 1;
 		return 0;
 	}
 	other = __sync_val_compare_and_swap(place, 0, id);
 	if (!other)
 		return id;
-	limit_of(id)->cgroup_id = 0;
+	free_limit(id);
 	return other;
 }
 

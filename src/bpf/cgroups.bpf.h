@@ -46,18 +46,20 @@ void BPF_STRUCT_OPS(powerpack_cgroup_exit, struct cgroup *cgrp)
 {
 	struct pp_cgroup *state = bpf_cgrp_storage_get(&cgroups, cgrp, NULL, 0);
 	struct pp_limit *limit;
+	u32 id;
 
 	if (!state)
 		return;
 	state->weight = 0;
-	if (!state->limit)
+	id = state->limit;
+	if (!id)
 		return;
-	limit = limit_of(state->limit);
+	limit = limit_of(id);
 	state->limit = 0;
 	limit->quota_ns = limit->nr_periods = limit->nr_throttled = 0;
 	limit->throttled_ns = 0;
 	limit->parent = 0;
-	limit->cgroup_id = 0;
+	free_limit(id);
 }
 
 void BPF_STRUCT_OPS(powerpack_cgroup_set_weight, struct cgroup *cgrp, u32 weight)

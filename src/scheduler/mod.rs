@@ -130,7 +130,7 @@ impl<'a> Scheduler<'a> {
     /// Whether more cgroups have had a limit than there are places for.
     pub fn has_unlimited(&self) -> Result<bool> {
         let bss = self.skel.maps.bss_data.as_ref().context(NO_DATA)?;
-        Ok(load::<u32, u32>(&bss.nr_unlimited) > 0)
+        Ok(load::<u32, u32>(&bss.has_unlimited) != 0)
     }
 
     /// Reads all CPUs and the active set.
