@@ -1,5 +1,5 @@
 # shellcheck shell=bash
-# Long work with a line for the user who waits: a running clock on a terminal, plain lines
+# Long work with a line that says how long it has taken: a running clock on a terminal, plain lines
 # elsewhere. What the work prints goes to a log in the cache. Sourced after common.sh.
 
 LOG_LINES_SHOWN=20
