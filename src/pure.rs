@@ -133,7 +133,8 @@ unsafe extern "C" {
     safe fn native_fit_kind(util: u32, min: u32, max: u32, of_kind: &[u32; 4], nr: u32) -> u32;
     safe fn native_scope_of(policy: &pp_policy, need: &Need) -> u32;
     safe fn native_perf_target(cpu_util: u32, task_util: u32, race: i32, capacity: u32) -> u32;
-    safe fn native_perf_differs(target: u32, current: u32) -> i32;
+    safe fn native_perf_race(known: i32, others_wait: i32, ran_ns: u64) -> i32;
+    safe fn native_perf_next(target: u32, current: u32, less_ns: u64) -> u32;
     safe fn native_pick_idle(policy: &pp_policy, view: &View, prev: u32) -> i32;
     safe fn native_pick_surplus(view: &View) -> i32;
     safe fn native_whole_cores(idle: u64, siblings: u64, threads: u32) -> u64;
@@ -283,8 +284,18 @@ fn the_performance_target_is_what_a_cpu_needs_and_no_less_than_pays() {
     assert_eq!(native_perf_target(100, 700, 0, 1000), 875, "what the task needed before");
     assert_eq!(native_perf_target(0, 0, 1, 1000), 1000, "others wait, or nothing is known");
     assert_eq!(native_perf_target(900, 0, 0, 400), 400);
-    let differs = |target, current| native_perf_differs(target, current) == 1;
-    assert!(differs(564, 500) && differs(500, 564) && !differs(563, 500) && !differs(500, 500));
+    let race = |known, others, ran| native_perf_race(known, others, ran) == 1;
+    assert!(race(0, 0, MS) && race(1, 1, MS) && !race(1, 0, 9 * MS));
+    assert!(!race(0, 1, MS - 1), "most runs are over before that");
+}
+
+#[test]
+fn the_performance_target_rises_at_once_and_falls_after_a_hold() {
+    assert_eq!(native_perf_next(564, 500, 0), 564);
+    assert_eq!(native_perf_next(563, 500, 0), 500, "less than a sixteenth");
+    assert_eq!(native_perf_next(500, 564, 20 * MS), 500);
+    assert_eq!(native_perf_next(500, 564, 20 * MS - 1), 564, "another may need it soon");
+    assert_eq!(native_perf_next(501, 564, 20 * MS), 564, "less than a sixteenth");
 }
 
 #[test]

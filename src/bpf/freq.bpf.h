@@ -8,6 +8,7 @@
 #ifndef PP_FREQ_BPF_H
 #define PP_FREQ_BPF_H
 
+#include "idle.bpf.h"
 #include "queues.bpf.h"
 #include "freq.h"
 
@@ -24,30 +25,40 @@ static __always_inline void set_perf_target(struct pp_cpu *state, s32 cpu, u32 t
 	scx_bpf_cpuperf_set(cpu, target);
 }
 
-/* What @cpu should have for what it runs, whose utilization is up to date. */
-static __always_inline u32 perf_target(const struct pp_cpu *state, s32 cpu,
-				       const struct pp_task *task, u64 now)
+/* What a CPU is to be set to that should have @target. */
+static __always_inline u32 next_perf(struct pp_cpu *state, u32 target, u64 now)
+{
+	if (pp_perf_needs(target, state->perf))
+		state->perf_needed_ns = now;
+	return pp_perf_next(target, state->perf, now - state->perf_needed_ns);
+}
+
+/* What to set @cpu to for a task that has run for @ran_ns; utilization is up to date. */
+static __always_inline u32 perf_of(struct pp_cpu *state, s32 cpu, const struct pp_task *task,
+				   u64 ran_ns, u64 now)
 {
 	u32 est = task->util_est, util = pp_util(task->util_fp);
 	bool known = pp_perf_known(now - task->born_ns, task->nr_runs);
-	bool race = !known || queue_of(cpu_queue(cpu))->nr > 0 ||
-		    (is_active(cpu) && queue_of(llc_queue(cpu))->nr > 0);
+	bool queued = queue_of(cpu_queue(cpu))->nr > 0 ||
+		      (is_active(cpu) && queue_of(llc_queue(cpu))->nr > 0);
+	bool race = pp_perf_race(known, queued, ran_ns);
 
-	return pp_perf_target(pp_util(state->util_fp), util > est ? util : est, race,
-			      state->capacity);
+	util = util > est ? util : est;
+	return next_perf(state,
+			 pp_perf_target(pp_util(state->util_fp), util, race, state->capacity), now);
 }
 
 /* A task begins to run. */
 static __always_inline void update_perf_at_start(struct pp_cpu *state, s32 cpu,
 						 const struct pp_task *task, u64 now)
 {
-	u32 target;
+	u32 perf;
 
 	if (!topology.has_cpufreq)
 		return;
-	target = perf_target(state, cpu, task, now);
-	if (pp_perf_differs(target, state->perf))
-		set_perf_target(state, cpu, target);
+	perf = perf_of(state, cpu, task, 0, now);
+	if (perf != state->perf)
+		set_perf_target(state, cpu, perf);
 }
 
 /* It goes on. Set again even if it is the same: the governor may have been
@@ -56,18 +67,55 @@ static __always_inline void update_perf_at_tick(struct pp_cpu *state, s32 cpu,
 						const struct pp_task *task, u64 now)
 {
 	if (topology.has_cpufreq)
-		set_perf_target(state, cpu, perf_target(state, cpu, task, now));
+		set_perf_target(state, cpu,
+				perf_of(state, cpu, task, now - state->exec_start_ns, now));
 }
 
-/* An idle CPU must not keep the clock that it shares with others high. Not lower
- * than what it will have when it next runs something: the governor changes the
- * frequency only so often, and that might be too soon then. */
-static __always_inline void lower_perf_when_idle(struct pp_cpu *state, s32 cpu)
+/* An idle CPU must not keep the clock that it shares with others high; but it keeps what it
+ * will need when it next runs something, by what is left of its utilization: the governor
+ * changes the frequency only so often, and that might be too soon then. */
+static __always_inline void lower_perf_when_idle(struct pp_cpu *state, s32 cpu, u64 now)
 {
-	u32 floor = pp_perf_floor(state->capacity);
+	u32 perf;
 
-	if (topology.has_cpufreq && state->perf > floor)
-		set_perf_target(state, cpu, floor);
+	if (!topology.has_cpufreq)
+		return;
+	perf = pp_perf_target(pp_util(cpu_util_now(state, now)), 0, 0, state->capacity);
+	perf = next_perf(state, perf, now);
+	if (perf >= state->perf)
+		return;
+	state->perf_unheard = true;
+	set_perf_target(state, cpu, perf);
+}
+
+/* The same for a CPU that has been idle for long. A governor ignores what comes too soon after its
+ * last change, as the second of two CPUs that share a clock; so that is set again. */
+static __always_inline void look_at_idle_cpu(struct pp_cpu *state, s32 cpu, u64 now)
+{
+	bool unheard = state->perf_unheard;
+
+	state->perf_unheard = false;
+	lower_perf_when_idle(state, cpu, now);
+	if (unheard && !state->perf_unheard)
+		set_perf_target(state, cpu, state->perf);
+}
+
+static u64 perf_looked_ns; /* when look_at_idle_perf() has last looked */
+
+/* From ops.select_cpu, which holds no run queue's lock: under one the kernel lets that CPU's target
+ * alone be set. A target that its CPU raises at this moment may be lowered; it is set again at
+ * the tick. */
+static __always_inline void look_at_idle_perf(u64 now)
+{
+	u64 looked_ns = perf_looked_ns;
+	s32 rank;
+
+	if (!topology.has_cpufreq || now - looked_ns < PP_PERF_LOOK_NS ||
+	    !__sync_bool_compare_and_swap(&perf_looked_ns, looked_ns, now))
+		return;
+	bpf_for (rank, 0, topology.nr_ranks)
+		if (test_idle(rank))
+			look_at_idle_cpu(cpu_state(cpu_at(rank)), cpu_at(rank), now);
 }
 
 #endif /* PP_FREQ_BPF_H */

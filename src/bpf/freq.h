@@ -18,11 +18,22 @@
  * four fifths of the time, as schedutil alone would have it, leaves a small one no
  * room for its second task. */
 #define PP_PERF_MARGIN_DIV 4
-/* A target that differs by less is not worth a call: a sixteenth. */
+/* A target that differs by less is not worth a change: a sixteenth. */
 #define PP_PERF_STEP (PP_CAPACITY_MAX / 16)
 
 /* A task's utilization is right within a sixteenth after four half-lives. */
 #define PP_PERF_KNOWN_NS (128 * PP_NS_PER_MS)
+
+/* What is not known yet, or has others wait for it, is given everything once it has run for this
+ * long: most of what starts is over sooner, and each change of frequency stalls a CPU for tens
+ * of us on silicon. */
+#define PP_PERF_PATIENCE_NS (1 * PP_NS_PER_MS)
+/* A CPU's target falls when it has needed less for this long, so that tasks which take turns
+ * do not move the clock at each turn: more than the 16 ms between a display's frames. */
+#define PP_PERF_HOLD_NS (20 * PP_NS_PER_MS)
+/* How often idle CPUs are looked at, whether they may have less: a half-life of
+ * utilization, in which what they need halves. */
+#define PP_PERF_LOOK_NS (32 * PP_NS_PER_MS)
 
 /* Whether a task's utilization says what it needs: it is old enough, and has slept. */
 static inline int pp_perf_known(u64 age_ns, u32 nr_runs)
@@ -36,12 +47,17 @@ static inline u32 pp_perf_floor(u32 capacity)
 	return capacity * PP_PERF_FLOOR_PCT / 100;
 }
 
+/* Whether a CPU whose task has run for @ran_ns gets everything: the task's utilization is not
+ * @known, and the CPU's would show it only after tens of milliseconds (the overruns of
+ * schedutil in the run/period table), or @others_wait, to whose wait packing must not add. */
+static inline int pp_perf_race(int known, int others_wait, u64 ran_ns)
+{
+	return (!known || others_wait) && ran_ns >= PP_PERF_PATIENCE_NS;
+}
+
 /*
  * The performance target of a CPU of @capacity with utilization @cpu_util that runs a
- * task which needed @task_util when it last ran; all 0..1024. What is not known
- * yet gets everything: the CPU's utilization would show it only after tens
- * of milliseconds (the overruns of schedutil in the run/period table). So does a
- * CPU for which others wait (@race): to pack must not add to their wait.
+ * task which needed @task_util when it last ran; all 0..1024.
  */
 static inline u32 pp_perf_target(u32 cpu_util, u32 task_util, int race, u32 capacity)
 {
@@ -53,11 +69,21 @@ static inline u32 pp_perf_target(u32 cpu_util, u32 task_util, int race, u32 capa
 	return need > floor ? need : floor;
 }
 
-/* Whether @target is worth a call to a governor that has @current. */
-static inline int pp_perf_differs(u32 target, u32 current)
+/* Whether a CPU that should have @target needs no less than the @current one. */
+static inline int pp_perf_needs(u32 target, u32 current)
 {
-	return target > current ? target - current >= PP_PERF_STEP
-				: current - target >= PP_PERF_STEP;
+	return target + PP_PERF_STEP > current;
+}
+
+/* What to set for a CPU that should have @target, has @current, and has needed less than that
+ * for @less_ns. */
+static inline u32 pp_perf_next(u32 target, u32 current, u64 less_ns)
+{
+	if (target >= current + PP_PERF_STEP)
+		return target;
+	if (!pp_perf_needs(target, current) && less_ns >= PP_PERF_HOLD_NS)
+		return target;
+	return current;
 }
 
 #endif /* PP_FREQ_H */

@@ -153,22 +153,24 @@ struct pp_cpu {
 	u64 busy_ns;	      /* not idle since the scheduler was loaded */
 	u64 bound_updated_ns;
 	u64 exec_start_ns;  /* when the running task was put on the CPU */
+	u64 perf_needed_ns; /* when it last needed no less than perf */
 	u64 curr_deadline;  /* its virtual deadline, by the clock of queue curr_queue */
 	u64 curr_run_ns;    /* how long it is expected to run in all */
 	u32 util_fp;	    /* utilization, 1024 << 20 = all of the fastest CPU */
 	u32 bound_fp;	    /* the part of it that could not run elsewhere */
-	u32 capacity;	    /* 0..1024, of this CPU at its highest frequency */
-	u32 freq;	    /* 0..1024, current frequency over the highest */
+	u16 capacity;	    /* 0..1024, of this CPU at its highest frequency */
+	u16 freq;	    /* 0..1024, current frequency over the highest */
+	u16 perf;	    /* 0..1024, the performance target that was last set */
+	u16 util;	    /* 0..1024, utilization at that instant */
 	u16 direct_streak;  /* tasks put straight into the local DSQ since a dispatch */
 	u16 direct_waiting; /* one of them has not run yet */
 	u32 dispatches;
 	u16 online;
 	u16 tickless; /* an isolated CPU: what it runs has a slice without end */
 	u32 curr_queue;
-	u32 perf; /* 0..1024, the performance target that was last set */
 	/* Real-time tasks and the like, which go before all of ours. */
-	u32 rt_preempts;  /* they have preempted a task of ours */
-	u32 util;	  /* utilization at that instant, 0..1024 */
+	u16 rt_preempts;  /* they have preempted a task of ours */
+	u16 perf_unheard; /* perf was lowered, and the governor may have ignored that */
 	u32 curr_weight;  /* of the running task */
 	u32 starving;	  /* a task in this queue, less 1, has waited too long; 0: none */
 	u64 rt_ns;	  /* what they have used since the scheduler was loaded */

@@ -77,13 +77,15 @@ s32 BPF_STRUCT_OPS(powerpack_select_cpu, struct task_struct *p, s32 prev_cpu, u6
 {
 	struct pp_task *task = task_of(p);
 	s32 here = bpf_get_smp_processor_id(), cpu;
+	u64 now = scx_bpf_now();
 	u32 scope;
 
 	if (!task)
 		return prev_cpu;
+	look_at_idle_perf(now);
 	note_wakeup(task);
 	scope = scope_of_runnable(p, task);
-	account_wakeup(task, home_node(prev_cpu), scx_bpf_now());
+	account_wakeup(task, home_node(prev_cpu), now);
 	/* Left to ops.enqueue, which holds it. */
 	if (is_throttled(task))
 		return prev_cpu;
@@ -250,16 +252,17 @@ void BPF_STRUCT_OPS(powerpack_stopping, struct task_struct *p, bool runnable)
 void BPF_STRUCT_OPS(powerpack_update_idle, s32 cpu, bool idle)
 {
 	struct pp_cpu *state = cpu_state(cpu);
+	u64 now = scx_bpf_now();
 
 	if (idle)
-		account_rt(state, scx_bpf_now());
+		account_rt(state, now);
 	else
-		state->rt_since_ns = scx_bpf_now();
+		state->rt_since_ns = now;
 	if (!state->online)
 		idle = false;
 	set_idle(rank_of(cpu), idle);
 	if (idle)
-		lower_perf_when_idle(state, cpu);
+		lower_perf_when_idle(state, cpu, now);
 	/* A task may have been queued after this CPU looked for one and before
 	 * it could be seen to be idle. */
 	if (idle && queues_wait(cpu))
@@ -314,6 +317,7 @@ void BPF_STRUCT_OPS(powerpack_cpu_offline, s32 cpu)
 s32 BPF_STRUCT_OPS_SLEEPABLE(powerpack_init)
 {
 	u32 llc, rank, node, queue;
+	u64 now = scx_bpf_now();
 	s32 err;
 
 	slice_shared_ns = pp_slice_of_ticks(topology.tick_ns);
@@ -342,7 +346,7 @@ s32 BPF_STRUCT_OPS_SLEEPABLE(powerpack_init)
 		if (cpu_state(cpu_at(rank))->online) {
 			set_idle(rank, true);
 			cpu_state(cpu_at(rank))->perf = PP_CAPACITY_MAX;
-			lower_perf_when_idle(cpu_state(cpu_at(rank)), cpu_at(rank));
+			lower_perf_when_idle(cpu_state(cpu_at(rank)), cpu_at(rank), now);
 		}
 	}
 	bpf_for (node, 0, topology.nr_nodes)

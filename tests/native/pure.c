@@ -80,7 +80,8 @@ EXPORT(int, is_migration_off, (u32 levels, int current, u32 prologue), (levels, 
 EXPORT(u32, scope_of, (const struct pp_policy *policy, const struct pp_need *need), (policy, need))
 EXPORT(u32, perf_target, (u32 cpu_util, u32 task_util, int race, u32 capacity),
        (cpu_util, task_util, race, capacity))
-EXPORT(int, perf_differs, (u32 target, u32 current), (target, current))
+EXPORT(int, perf_race, (int known, int others_wait, u64 ran_ns), (known, others_wait, ran_ns))
+EXPORT(u32, perf_next, (u32 target, u32 current, u64 less_ns), (target, current, less_ns))
 
 EXPORT(s32, pick_idle, (const struct pp_policy *policy, const struct pp_view *view, u32 prev),
        (policy, view, prev))
