@@ -24,8 +24,17 @@ run() {
 	esac
 }
 
+# How many seconds the load $1 is looked at: five periods of one that takes long for each.
+seconds_of() {
+	case ${1#*/} in
+	900 | 1000 | 1200) echo 6 ;;
+	*) echo 3 ;;
+	esac
+}
+
 measure() {
-	local load=$1 system=$2 settle=1 seconds=3 begin end result
+	local load=$1 system=$2 settle=1 seconds begin end result
+	seconds=$(seconds_of "$load")
 	run "$load" $settle $((settle + seconds)) >/tmp/result &
 	nap $settle.2
 	begin=$(look)
