@@ -24,7 +24,7 @@ run() {
 	esac
 }
 
-# How many seconds the load $1 is looked at: five periods of one that takes long for each.
+# For how many seconds the load $1 is measured: longer where 3 hold only few of its periods.
 seconds_of() {
 	case ${1#*/} in
 	900 | 1000 | 1200) echo 6 ;;
