@@ -3,6 +3,7 @@
 //! what is promised, property tests for what must hold for any input.
 
 mod clock;
+mod freq;
 mod pick;
 mod shares;
 mod sizing;
@@ -275,27 +276,6 @@ fn a_queue_is_overdue_with_much_work_or_if_it_is_never_empty() {
     assert!(!overdue(14, 1, 1, 3) && overdue(16, 1, 1, 3) && !overdue(16, 2, 1, 3));
     assert!(!overdue(1, 1, 14, 3) && overdue(1, 1, 16, 3));
     assert!(!overdue(4, 1, 4, 1) && overdue(6, 1, 4, 1) && overdue(4, 1, 6, 1));
-}
-
-#[test]
-fn the_performance_target_is_what_a_cpu_needs_and_no_less_than_pays() {
-    assert_eq!(native_perf_target(0, 0, 0, 1000), 550);
-    assert_eq!(native_perf_target(600, 100, 0, 1000), 750, "a quarter more");
-    assert_eq!(native_perf_target(100, 700, 0, 1000), 875, "what the task needed before");
-    assert_eq!(native_perf_target(0, 0, 1, 1000), 1000, "others wait, or nothing is known");
-    assert_eq!(native_perf_target(900, 0, 0, 400), 400);
-    let race = |known, others, ran| native_perf_race(known, others, ran) == 1;
-    assert!(race(0, 0, MS) && race(1, 1, MS) && !race(1, 0, 9 * MS));
-    assert!(!race(0, 1, MS - 1), "most runs are over before that");
-}
-
-#[test]
-fn the_performance_target_rises_at_once_and_falls_after_a_hold() {
-    assert_eq!(native_perf_next(564, 500, 0), 564);
-    assert_eq!(native_perf_next(563, 500, 0), 500, "less than a sixteenth");
-    assert_eq!(native_perf_next(500, 564, 20 * MS), 500);
-    assert_eq!(native_perf_next(500, 564, 20 * MS - 1), 564, "another may need it soon");
-    assert_eq!(native_perf_next(501, 564, 20 * MS), 564, "less than a sixteenth");
 }
 
 #[test]
