@@ -81,8 +81,7 @@ static __always_inline void lower_perf_when_idle(struct pp_cpu *state, s32 cpu, 
 	if (!topology.has_cpufreq)
 		return;
 	perf = pp_perf_target(pp_util(cpu_util_now(state, now)), 0, 0, state->capacity);
-	perf = next_perf(state, perf, now);
-	if (perf >= state->perf)
+	if (!pp_perf_idle_lowers(perf, state->perf, now - state->perf_needed_ns))
 		return;
 	state->perf_unheard = true;
 	set_perf_target(state, cpu, perf);

@@ -57,7 +57,8 @@ static inline int pp_perf_race(int known, int others_wait, u64 ran_ns)
 
 /*
  * The performance target of a CPU of @capacity with utilization @cpu_util that runs a
- * task which needed @task_util when it last ran; all 0..1024.
+ * task which needed @task_util when it last ran; all 0..1024. Everything in a @race:
+ * see pp_perf_race().
  */
 static inline u32 pp_perf_target(u32 cpu_util, u32 task_util, int race, u32 capacity)
 {
@@ -84,6 +85,14 @@ static inline u32 pp_perf_next(u32 target, u32 current, u64 less_ns)
 	if (!pp_perf_needs(target, current) && less_ns >= PP_PERF_HOLD_NS)
 		return target;
 	return current;
+}
+
+/* Whether an idle CPU gets @target, what is left of its utilization, in place of the @current
+ * one, which no run has needed for @less_ns. By however little: it halves from look to look, so
+ * there are few steps, and the last one ends at the floor. */
+static inline int pp_perf_idle_lowers(u32 target, u32 current, u64 less_ns)
+{
+	return target < current && less_ns >= PP_PERF_HOLD_NS;
 }
 
 #endif /* PP_FREQ_H */

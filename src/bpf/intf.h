@@ -153,7 +153,7 @@ struct pp_cpu {
 	u64 busy_ns;	      /* not idle since the scheduler was loaded */
 	u64 bound_updated_ns;
 	u64 exec_start_ns;  /* when the running task was put on the CPU */
-	u64 perf_needed_ns; /* when it last needed no less than perf */
+	u64 perf_needed_ns; /* when a run last needed no less than perf */
 	u64 curr_deadline;  /* its virtual deadline, by the clock of queue curr_queue */
 	u64 curr_run_ns;    /* how long it is expected to run in all */
 	u32 util_fp;	    /* utilization, 1024 << 20 = all of the fastest CPU */

@@ -22,3 +22,10 @@ fn the_performance_target_rises_at_once_and_falls_after_a_hold() {
     assert_eq!(native_perf_next(500, 564, 20 * MS - 1), 564, "another may need it soon");
     assert_eq!(native_perf_next(501, 564, 20 * MS), 564, "less than a sixteenth");
 }
+
+#[test]
+fn an_idle_cpu_comes_down_to_the_floor() {
+    let lowers = |target, current, less_ns| native_perf_idle_lowers(target, current, less_ns) == 1;
+    assert!(lowers(563, 564, 20 * MS), "however little it is");
+    assert!(!lowers(563, 564, 20 * MS - 1) && !lowers(563, 563, 20 * MS));
+}
