@@ -71,39 +71,33 @@ static __always_inline void update_perf_at_tick(struct pp_cpu *state, s32 cpu,
 				perf_of(state, cpu, task, now - state->exec_start_ns, now));
 }
 
+/* What an idle CPU of this utilization needs when it next runs something. */
+static __always_inline u32 idle_perf(const struct pp_cpu *state, u64 now)
+{
+	return pp_perf_target(pp_util(cpu_util_now(state, now)), 0, 0, state->capacity);
+}
+
+static __always_inline bool may_lower_perf(const struct pp_cpu *state, u64 now)
+{
+	return pp_perf_idle_lowers(idle_perf(state, now), state->perf, now - state->perf_needed_ns);
+}
+
 /* An idle CPU must not keep the clock that it shares with others high; but it keeps what it
  * will need when it next runs something, by what is left of its utilization: the governor
  * changes the frequency only so often, and that might be too soon then. */
 static __always_inline void lower_perf_when_idle(struct pp_cpu *state, s32 cpu, u64 now)
 {
-	u32 perf;
-
-	if (!topology.has_cpufreq)
-		return;
-	perf = pp_perf_target(pp_util(cpu_util_now(state, now)), 0, 0, state->capacity);
-	if (!pp_perf_idle_lowers(perf, state->perf, now - state->perf_needed_ns))
-		return;
-	state->perf_unheard = true;
-	set_perf_target(state, cpu, perf);
-}
-
-/* The same for a CPU that has been idle for long. A governor ignores what comes too soon after its
- * last change, as the second of two CPUs that share a clock; so that is set again. */
-static __always_inline void look_at_idle_cpu(struct pp_cpu *state, s32 cpu, u64 now)
-{
-	bool unheard = state->perf_unheard;
-
-	state->perf_unheard = false;
-	lower_perf_when_idle(state, cpu, now);
-	if (unheard && !state->perf_unheard)
-		set_perf_target(state, cpu, state->perf);
+	if (topology.has_cpufreq && may_lower_perf(state, now))
+		set_perf_target(state, cpu, idle_perf(state, now));
 }
 
 static u64 perf_looked_ns; /* when look_at_idle_perf() has last looked */
 
-/* From ops.select_cpu, which holds no run queue's lock: under one the kernel lets that CPU's target
- * alone be set. A target that its CPU raises at this moment may be lowered; it is set again at
- * the tick. */
+/* Wake an idle CPU that may have less by now: it lowers its target as it looks for a task. Its own
+ * target alone: the governor goes by the clock of that CPU's run queue, which stands still while it
+ * is idle, and ignores what seems to come too soon; since Linux 6.15 the kernel allows no other
+ * under a run queue's lock. One CPU at a time: of two that share a clock the second would be
+ * ignored too. */
 static __always_inline void look_at_idle_perf(u64 now)
 {
 	u64 looked_ns = perf_looked_ns;
@@ -112,9 +106,19 @@ static __always_inline void look_at_idle_perf(u64 now)
 	if (!topology.has_cpufreq || now - looked_ns < PP_PERF_LOOK_NS ||
 	    !__sync_bool_compare_and_swap(&perf_looked_ns, looked_ns, now))
 		return;
-	bpf_for (rank, 0, topology.nr_ranks)
-		if (test_idle(rank))
-			look_at_idle_cpu(cpu_state(cpu_at(rank)), cpu_at(rank), now);
+	bpf_for (rank, 0, topology.nr_ranks) {
+		if (!test_idle(rank) || !may_lower_perf(cpu_state(cpu_at(rank)), now))
+			continue;
+		scx_bpf_kick_cpu(cpu_at(rank), 0);
+		return;
+	}
+}
+
+/* That CPU looks for a task. One that was claimed for a task is not idle any more. */
+static __always_inline void lower_perf_when_woken(s32 cpu)
+{
+	if (topology.has_cpufreq && test_idle(rank_of(cpu)))
+		lower_perf_when_idle(cpu_state(cpu), cpu, scx_bpf_now());
 }
 
 #endif /* PP_FREQ_BPF_H */

@@ -169,8 +169,7 @@ struct pp_cpu {
 	u16 tickless; /* an isolated CPU: what it runs has a slice without end */
 	u32 curr_queue;
 	/* Real-time tasks and the like, which go before all of ours. */
-	u16 rt_preempts;  /* they have preempted a task of ours */
-	u16 perf_unheard; /* perf was lowered, and the governor may have ignored that */
+	u32 rt_preempts;  /* they have preempted a task of ours */
 	u32 curr_weight;  /* of the running task */
 	u32 starving;	  /* a task in this queue, less 1, has waited too long; 0: none */
 	u64 rt_ns;	  /* what they have used since the scheduler was loaded */

@@ -168,6 +168,7 @@ void BPF_STRUCT_OPS(powerpack_enqueue, struct task_struct *p, u64 enq_flags)
 
 void BPF_STRUCT_OPS(powerpack_dispatch, s32 cpu, struct task_struct *prev)
 {
+	lower_perf_when_woken(cpu);
 	dispatch_cpu(cpu, prev);
 }
 
