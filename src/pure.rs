@@ -134,7 +134,7 @@ unsafe extern "C" {
     safe fn native_fit_kind(util: u32, min: u32, max: u32, of_kind: &[u32; 4], nr: u32) -> u32;
     safe fn native_scope_of(policy: &pp_policy, need: &Need) -> u32;
     safe fn native_perf_target(cpu_util: u32, task_util: u32, race: i32, capacity: u32) -> u32;
-    safe fn native_perf_race(known: i32, others_wait: i32, ran_ns: u64) -> i32;
+    safe fn native_perf_others_wait(nr: i32, waiting_ns: u64) -> i32;
     safe fn native_perf_next(target: u32, current: u32, less_ns: u64) -> u32;
     safe fn native_perf_idle_lowers(target: u32, current: u32, less_ns: u64) -> i32;
     safe fn native_pick_idle(policy: &pp_policy, view: &View, prev: u32) -> i32;

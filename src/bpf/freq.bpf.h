@@ -30,18 +30,14 @@ static __always_inline u32 next_perf(struct pp_cpu *state, u32 target, u64 now)
 {
 	if (pp_perf_needs(target, state->perf))
 		state->perf_needed_ns = now;
-	return pp_perf_next(target, state->perf, now - state->perf_needed_ns);
+	return pp_perf_next(target, state->perf, since(now, state->perf_needed_ns));
 }
 
-/* What to set @cpu to for a task that has run for @ran_ns; utilization is up to date. */
-static __always_inline u32 perf_of(struct pp_cpu *state, s32 cpu, const struct pp_task *task,
-				   u64 ran_ns, u64 now)
+/* What to set a CPU to that runs @task; utilization is up to date. */
+static __always_inline u32 perf_of(struct pp_cpu *state, const struct pp_task *task, bool race,
+				   u64 now)
 {
 	u32 est = task->util_est, util = pp_util(task->util_fp);
-	bool known = pp_perf_known(now - task->born_ns, task->nr_runs);
-	bool queued = queue_of(cpu_queue(cpu))->nr > 0 ||
-		      (is_active(cpu) && queue_of(llc_queue(cpu))->nr > 0);
-	bool race = pp_perf_race(known, queued, ran_ns);
 
 	util = util > est ? util : est;
 	return next_perf(state,
@@ -56,19 +52,32 @@ static __always_inline void update_perf_at_start(struct pp_cpu *state, s32 cpu,
 
 	if (!topology.has_cpufreq)
 		return;
-	perf = perf_of(state, cpu, task, 0, now);
+	perf = perf_of(state, task, false, now);
 	if (perf != state->perf)
 		set_perf_target(state, cpu, perf);
 }
 
-/* It goes on. Set again even if it is the same: the governor may have been
- * called too soon after its last change, and have ignored it. */
+static __always_inline bool others_wait_long(s32 queue, u64 now)
+{
+	const struct pp_queue *of = queue_of(queue);
+
+	return pp_perf_others_wait(of->nr, since(now, of->waiting_since_ns));
+}
+
+/* It goes on: only now, for what is over sooner a change of frequency, which stalls a CPU for
+ * tens of us on silicon, is not worth it. Set again even if it is the same: the governor may
+ * have been called too soon after its last change, and have ignored it. */
 static __always_inline void update_perf_at_tick(struct pp_cpu *state, s32 cpu,
 						const struct pp_task *task, u64 now)
 {
-	if (topology.has_cpufreq)
-		set_perf_target(state, cpu,
-				perf_of(state, cpu, task, now - state->exec_start_ns, now));
+	bool race;
+
+	if (!topology.has_cpufreq)
+		return;
+	race = !pp_perf_known(now - task->born_ns, task->nr_runs) ||
+	       others_wait_long(cpu_queue(cpu), now) ||
+	       (is_active(cpu) && others_wait_long(llc_queue(cpu), now));
+	set_perf_target(state, cpu, perf_of(state, task, race, now));
 }
 
 /* What an idle CPU of this utilization needs when it next runs something. */
@@ -79,7 +88,8 @@ static __always_inline u32 idle_perf(const struct pp_cpu *state, u64 now)
 
 static __always_inline bool may_lower_perf(const struct pp_cpu *state, u64 now)
 {
-	return pp_perf_idle_lowers(idle_perf(state, now), state->perf, now - state->perf_needed_ns);
+	return pp_perf_idle_lowers(idle_perf(state, now), state->perf,
+				   since(now, state->perf_needed_ns));
 }
 
 /* An idle CPU must not keep the clock that it shares with others high; but it keeps what it
@@ -103,7 +113,7 @@ static __always_inline void look_at_idle_perf(u64 now)
 	u64 looked_ns = perf_looked_ns;
 	s32 rank;
 
-	if (!topology.has_cpufreq || now - looked_ns < PP_PERF_LOOK_NS ||
+	if (!topology.has_cpufreq || since(now, looked_ns) < PP_PERF_LOOK_NS ||
 	    !__sync_bool_compare_and_swap(&perf_looked_ns, looked_ns, now))
 		return;
 	bpf_for (rank, 0, topology.nr_ranks) {

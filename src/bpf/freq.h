@@ -24,10 +24,9 @@
 /* A task's utilization is right within a sixteenth after four half-lives. */
 #define PP_PERF_KNOWN_NS (128 * PP_NS_PER_MS)
 
-/* What is not known yet, or has others wait for it, is given everything once it has run for this
- * long: most of what starts is over sooner, and each change of frequency stalls a CPU for tens
- * of us on silicon. */
-#define PP_PERF_PATIENCE_NS (1 * PP_NS_PER_MS)
+/* Others wait long enough for more performance to be worth a change of frequency: less than
+ * half of the latency budget, after which they would spill to another CPU. */
+#define PP_PERF_PATIENCE_NS (2 * PP_NS_PER_MS)
 /* A CPU's target falls when it has needed less for this long, so that tasks which take turns
  * do not move the clock at each turn: more than the 16 ms between a display's frames. */
 #define PP_PERF_HOLD_NS (20 * PP_NS_PER_MS)
@@ -47,18 +46,19 @@ static inline u32 pp_perf_floor(u32 capacity)
 	return capacity * PP_PERF_FLOOR_PCT / 100;
 }
 
-/* Whether a CPU whose task has run for @ran_ns gets everything: the task's utilization is not
- * @known, and the CPU's would show it only after tens of milliseconds (the overruns of
- * schedutil in the run/period table), or @others_wait, to whose wait packing must not add. */
-static inline int pp_perf_race(int known, int others_wait, u64 ran_ns)
+/* Whether those @nr that wait in a queue which was last empty @waiting_ns ago have waited for
+ * long. */
+static inline int pp_perf_others_wait(s32 nr, u64 waiting_ns)
 {
-	return (!known || others_wait) && ran_ns >= PP_PERF_PATIENCE_NS;
+	return nr > 0 && waiting_ns >= PP_PERF_PATIENCE_NS;
 }
 
 /*
  * The performance target of a CPU of @capacity with utilization @cpu_util that runs a
- * task which needed @task_util when it last ran; all 0..1024. Everything in a @race:
- * see pp_perf_race().
+ * task which needed @task_util when it last ran; all 0..1024. Everything in a @race: the
+ * task's utilization is not known, and the CPU's would show it only after tens of milliseconds
+ * (the overruns of schedutil in the run/period table); or others wait for the CPU for long,
+ * to whose wait packing must not add.
  */
 static inline u32 pp_perf_target(u32 cpu_util, u32 task_util, int race, u32 capacity)
 {

@@ -9,9 +9,8 @@ fn the_performance_target_is_what_a_cpu_needs_and_no_less_than_pays() {
     assert_eq!(native_perf_target(100, 700, 0, 1000), 875, "what the task needed before");
     assert_eq!(native_perf_target(0, 0, 1, 1000), 1000, "others wait, or nothing is known");
     assert_eq!(native_perf_target(900, 0, 0, 400), 400);
-    let race = |known, others, ran| native_perf_race(known, others, ran) == 1;
-    assert!(race(0, 0, MS) && race(1, 1, MS) && !race(1, 0, 9 * MS));
-    assert!(!race(0, 1, MS - 1), "most runs are over before that");
+    let wait = |nr, waiting_ns| native_perf_others_wait(nr, waiting_ns) == 1;
+    assert!(wait(1, 2 * MS) && !wait(1, 2 * MS - 1) && !wait(0, 9 * MS));
 }
 
 #[test]
