@@ -12,9 +12,11 @@
 static void show_unit(struct seq_file *seq, const char *what, int nth, struct pl_unit *unit,
 		      u64 now)
 {
+	/* Brings the times in the states up to now, so it goes before they are read. */
+	u64 energy_pj = pl_settle(unit, now);
 	int i;
 
-	seq_printf(seq, "%s %d nj %llu awake_ns %llu", what, nth, pl_settle(unit, now) / 1000,
+	seq_printf(seq, "%s %d nj %llu awake_ns %llu", what, nth, energy_pj / 1000,
 		   unit->residency_ns[0]);
 	for (i = 0; i < unit->states->nr; i++)
 		seq_printf(seq, " %s_ns %llu", unit->states->at[i].name, unit->residency_ns[i + 1]);
