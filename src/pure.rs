@@ -135,7 +135,7 @@ unsafe extern "C" {
     safe fn native_scope_of(policy: &pp_policy, need: &Need) -> u32;
     safe fn native_perf_target(cpu_util: u32, task_util: u32, race: i32, capacity: u32) -> u32;
     safe fn native_perf_others_wait(nr: i32, waiting_ns: u64) -> i32;
-    safe fn native_perf_next(target: u32, current: u32, less_ns: u64) -> u32;
+    safe fn native_perf_next(target: u32, current: u32, capacity: u32, less_ns: u64) -> u32;
     safe fn native_perf_idle_lowers(target: u32, current: u32, less_ns: u64) -> i32;
     safe fn native_pick_idle(policy: &pp_policy, view: &View, prev: u32) -> i32;
     safe fn native_pick_surplus(view: &View) -> i32;

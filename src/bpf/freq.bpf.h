@@ -28,9 +28,10 @@ static __always_inline void set_perf_target(struct pp_cpu *state, s32 cpu, u32 t
 /* What a CPU is to be set to that should have @target. */
 static __always_inline u32 next_perf(struct pp_cpu *state, u32 target, u64 now)
 {
-	if (pp_perf_needs(target, state->perf))
+	if (pp_perf_needs(target, state->perf, state->capacity))
 		state->perf_needed_ns = now;
-	return pp_perf_next(target, state->perf, since(now, state->perf_needed_ns));
+	return pp_perf_next(target, state->perf, state->capacity,
+			    since(now, state->perf_needed_ns));
 }
 
 /* What to set a CPU to that runs @task; utilization is up to date. */

@@ -18,8 +18,10 @@
  * four fifths of the time, as schedutil alone would have it, leaves a small one no
  * room for its second task. */
 #define PP_PERF_MARGIN_DIV 4
-/* A target that differs by less is not worth a change: a sixteenth. */
-#define PP_PERF_STEP (PP_CAPACITY_MAX / 16)
+/* A target that differs by less is not worth a change: a sixteenth of the CPU's capacity. (Of the
+ * largest CPU's capacity it was a quarter of a small one's, which then stayed too slow for its
+ * load, or too fast, by where it came from.) */
+#define PP_PERF_STEP_DIV 16
 
 /* A task's utilization is right within a sixteenth after four half-lives. */
 #define PP_PERF_KNOWN_NS (128 * PP_NS_PER_MS)
@@ -70,19 +72,19 @@ static inline u32 pp_perf_target(u32 cpu_util, u32 task_util, int race, u32 capa
 	return need > floor ? need : floor;
 }
 
-/* Whether a CPU that should have @target needs no less than the @current one. */
-static inline int pp_perf_needs(u32 target, u32 current)
+/* Whether a CPU of @capacity that should have @target needs no less than the @current one. */
+static inline int pp_perf_needs(u32 target, u32 current, u32 capacity)
 {
-	return target + PP_PERF_STEP > current;
+	return target + capacity / PP_PERF_STEP_DIV > current;
 }
 
-/* What to set for a CPU that should have @target, has @current, and has needed less than that
- * for @less_ns. */
-static inline u32 pp_perf_next(u32 target, u32 current, u64 less_ns)
+/* What to set for a CPU of @capacity that should have @target, has @current, and has needed less
+ * than that for @less_ns. All that it has (a race) is set at once. */
+static inline u32 pp_perf_next(u32 target, u32 current, u32 capacity, u64 less_ns)
 {
-	if (target >= current + PP_PERF_STEP)
+	if (target >= current + capacity / PP_PERF_STEP_DIV || target >= capacity)
 		return target;
-	if (!pp_perf_needs(target, current) && less_ns >= PP_PERF_HOLD_NS)
+	if (!pp_perf_needs(target, current, capacity) && less_ns >= PP_PERF_HOLD_NS)
 		return target;
 	return current;
 }

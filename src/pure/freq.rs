@@ -15,11 +15,21 @@ fn the_performance_target_is_what_a_cpu_needs_and_no_less_than_pays() {
 
 #[test]
 fn the_performance_target_rises_at_once_and_falls_after_a_hold() {
-    assert_eq!(native_perf_next(564, 500, 0), 564);
-    assert_eq!(native_perf_next(563, 500, 0), 500, "less than a sixteenth");
-    assert_eq!(native_perf_next(500, 564, 20 * MS), 500);
-    assert_eq!(native_perf_next(500, 564, 20 * MS - 1), 564, "another may need it soon");
-    assert_eq!(native_perf_next(501, 564, 20 * MS), 564, "less than a sixteenth");
+    let next = |target, current, less_ns| native_perf_next(target, current, 1024, less_ns);
+    assert_eq!(next(564, 500, 0), 564);
+    assert_eq!(next(563, 500, 0), 500, "less than a sixteenth");
+    assert_eq!(next(500, 564, 20 * MS), 500);
+    assert_eq!(next(500, 564, 20 * MS - 1), 564, "another may need it soon");
+    assert_eq!(next(501, 564, 20 * MS), 564, "less than a sixteenth");
+}
+
+#[test]
+fn a_step_of_a_small_cpu_is_small() {
+    let next = |target, current, less_ns| native_perf_next(target, current, 256, less_ns);
+    assert_eq!(next(194, 143, 0), 194, "the load of a small one is followed too");
+    assert_eq!(next(158, 143, 0), 143);
+    assert_eq!(next(143, 194, 20 * MS), 143);
+    assert_eq!(next(256, 250, 0), 256, "a race is not lost for the last step");
 }
 
 #[test]
