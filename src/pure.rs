@@ -131,6 +131,9 @@ unsafe extern "C" {
         budgets: u32,
     ) -> i32;
     safe fn native_is_migration_off(levels: u32, current: i32, prologue: u32) -> i32;
+    safe fn native_larger_scope(scope: u32, kind: u32) -> u32;
+    safe fn native_est_behind(est: u32, capacity: u32) -> u32;
+    safe fn native_util_behind(capacity: u32, largest: u32) -> u32;
     safe fn native_fit_kind(util: u32, min: u32, max: u32, of_kind: &[u32; 4], nr: u32) -> u32;
     safe fn native_scope_of(policy: &pp_policy, need: &Need) -> u32;
     safe fn native_perf_target(cpu_util: u32, task_util: u32, race: i32, capacity: u32) -> u32;
@@ -238,6 +241,27 @@ fn a_task_fits_the_smallest_kind_with_a_margin() {
     assert_eq!((fit(10, 400, 1024), fit(10, 401, 1024)), (0, 1), "uclamp_min, without a margin");
     assert_eq!((fit(1000, 0, 400), fit(1000, 800, 300)), (0, 0), "uclamp_max has the last word");
     assert_eq!(native_fit_kind(1024, 1024, 1024, &[1024, 0, 0, 0], 1), 0);
+}
+
+#[test]
+fn a_task_that_is_behind_fits_the_next_kind_and_none_is_larger_than_the_largest() {
+    let kinds = [400, 700, 1024, 0];
+    let kind = |capacity| native_fit_kind(native_util_behind(capacity, 1024), 0, 1024, &kinds, 3);
+    assert_eq!([400, 700].map(kind), [1, 2]);
+    assert_eq!(native_util_behind(1024, 1024), 0, "it is what it is");
+    assert_eq!(
+        [299, 300, 399, 400, 500].map(|est| native_est_behind(est, 400)),
+        [299, 400, 400, 400, 500]
+    );
+}
+
+#[test]
+fn any_larger_kind_is_better_than_one_that_is_too_small() {
+    let kind = |kind| intf::pp_scope_PP_SCOPE_KIND + kind;
+    assert_eq!(native_larger_scope(kind(3), 0), kind(1), "of four kinds");
+    assert_eq!(native_larger_scope(kind(2), 1), kind(2));
+    assert_eq!(native_larger_scope(kind(1), 0), kind(1), "of two");
+    assert_eq!(native_larger_scope(kind(1), 3), kind(1), "beyond the ceiling");
 }
 
 #[test]

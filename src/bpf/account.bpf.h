@@ -166,8 +166,17 @@ static __always_inline void account_wakeup(struct pp_task *task, u32 node, u64 n
 		promise(task, node, missing, now);
 }
 
-/* A run has ended because the task sleeps: remember what it needed. */
-static __always_inline void account_sleep(struct pp_task *task, u64 now)
+/* What a task that is behind on a CPU of @capacity is assumed to use. */
+static __always_inline u32 util_behind(u32 capacity)
+{
+	if (topology.nr_kinds <= 1)
+		return PP_CAPACITY_MAX;
+	return pp_util_behind(capacity,
+			      topology.capacity_of_kind[(topology.nr_kinds - 1) % PP_MAX_KINDS]);
+}
+
+/* A run on a CPU of @capacity has ended because the task sleeps: remember what it needed. */
+static __always_inline void account_sleep(struct pp_task *task, u32 capacity, u64 now)
 {
 	u32 util = pp_util(task->util_fp);
 
@@ -176,7 +185,9 @@ static __always_inline void account_sleep(struct pp_task *task, u64 now)
 		task->nr_runs++;
 	if (util > task->util_est || since(now, task->back_since_ns) >= PP_SETTLED_NS)
 		task->util_est = pp_util_est(task->util_est, util);
-	task->behind = pp_is_behind(task->run_ns, task->slept_ns);
+	task->behind = pp_is_behind(task->run_ns, task->slept_ns) ? util_behind(capacity) : 0;
+	if (task->behind && topology.nr_kinds > 1)
+		task->util_est = pp_est_behind(task->util_est, capacity);
 	task->run_ns = 0;
 	if (task->promised)
 		promise(task, task->promised_node, pp_missing(task->util_est, util), now);

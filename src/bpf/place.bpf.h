@@ -135,13 +135,15 @@ verified_once s32 claim_idle(u32 scope, bool whole_core, const struct pp_task *t
 	return -1;
 }
 
-/* Claim an idle CPU for a task that needs a large core but may overflow: a large one, a whole
- * small one rather than half a large one, then whatever there is. */
+/* Claim an idle CPU for a task that needs a large core but may overflow: a large one, else the next
+ * smaller kind, a whole small one rather than half a large one, then whatever there is. */
 verified_once s32 claim_idle_large(u32 scope, const struct pp_task *task __arg_nonnull,
 				   s32 prev_cpu)
 {
-	s32 cpu = claim_idle(scope, true, task, prev_cpu);
+	s32 cpu = -1;
 
+	for (u32 down = 0; cpu < 0 && down < PP_MAX_KINDS && scope - down > PP_SCOPE_KIND; down++)
+		cpu = claim_idle(scope - down, true, task, prev_cpu);
 	if (cpu < 0)
 		cpu = claim_idle(PP_SCOPE_USABLE, true, task, prev_cpu);
 	if (cpu < 0 && topology.threads_per_core > 1)

@@ -242,6 +242,26 @@ static inline int pp_is_behind(u64 run_ns, u64 slept_ns)
 	return slept_ns && run_ns >= slept_ns && run_ns >= PP_LONG_RUN_NS;
 }
 
+/*
+ * The utilization that a task is assumed to have which is behind on a core of @capacity: all of
+ * that, with which it does not fit the kind. On the largest kind, of @largest, it is what it is
+ * (0): there it may run for long because the clock is low.
+ */
+static inline u32 pp_util_behind(u32 capacity, u32 largest)
+{
+	return capacity < largest ? capacity : 0;
+}
+
+/*
+ * What is remembered of the utilization of a task that is behind on a core of @capacity, and hardly
+ * fits it: that it does not. Without that it would be back for its next run but one, be late
+ * again, skip a period for that, and by what it skipped seem to fit.
+ */
+static inline u32 pp_est_behind(u32 est, u32 capacity)
+{
+	return est < capacity && est >= capacity * 3 / 4 ? capacity : est;
+}
+
 /* Whether a waking task takes the CPU from one that was expected to run for
  * @expected_ns when it began @ran_ns ago, and has @left_ns to go. One that is @bound to
  * that CPU has no other, and tasks that pass messages are not: it need not wait for that to

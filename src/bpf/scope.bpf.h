@@ -57,9 +57,8 @@ static __always_inline u32 task_util(const struct pp_task *task)
 {
 	u32 util = pp_util(task->util_fp);
 
-	if (task->behind)
-		return PP_CAPACITY_MAX;
-	return util > task->util_est ? util : task->util_est;
+	util = util > task->util_est ? util : task->util_est;
+	return util > task->behind ? util : task->behind;
 }
 
 /* Which kind of core carries the task now; looked up where its utilization changes. */
@@ -164,6 +163,16 @@ verified_once bool has_idle_in(const struct pp_task *task __arg_nonnull, u32 sco
 	return false;
 }
 
+static __always_inline u32 kind_of_rank(u32 rank)
+{
+	u32 kind = 0;
+
+	while (kind + 1 < topology.nr_kinds && kind + 1 < PP_MAX_KINDS &&
+	       test_rank(ranks_in(topology.ranks_from_kind[kind + 1]), rank))
+		kind++;
+	return kind;
+}
+
 /* Whether a task that runs on a core too small for it should move on. */
 static __always_inline bool is_misfit(const struct pp_task *task, s32 cpu)
 {
@@ -172,7 +181,8 @@ static __always_inline bool is_misfit(const struct pp_task *task, s32 cpu)
 	if (topology.nr_kinds <= 1)
 		return false;
 	scope = scope_of(task);
-	return pp_may_overflow(scope) && !in_scope(scope, cpu) && has_idle_in(task, scope);
+	return pp_may_overflow(scope) && !in_scope(scope, cpu) &&
+	       has_idle_in(task, pp_larger_scope(scope, kind_of_rank(rank_of(cpu))));
 }
 
 /* Whether a task that shares a core should move to one that it has to itself. */

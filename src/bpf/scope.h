@@ -74,6 +74,13 @@ static inline int pp_may_overflow(u32 scope)
 	return scope > PP_SCOPE_KIND;
 }
 
+/* Where a task is better off that is on a core of @kind, too small for @scope: on any larger kind,
+ * up to those of @scope. */
+static inline u32 pp_larger_scope(u32 scope, u32 kind)
+{
+	return PP_SCOPE_KIND + kind + 1 < scope ? PP_SCOPE_KIND + kind + 1 : scope;
+}
+
 /* Whether a task of @scope belongs on the CPU that it is on, so that the active set need not
  * grow to carry what it uses there. */
 static inline int pp_is_off_demand(u32 scope, int on_surplus)

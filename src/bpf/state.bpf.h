@@ -114,6 +114,7 @@ struct pp_task {
 	u16 last_cpu; /* where it has run last */
 	u16 limit;    /* the innermost limit of its cgroups; 0: none */
 	u16 charged;  /* the same as it began to run; 0: it does not run */
+	u16 behind;   /* its last run took most of its time: pp_util_behind(); 0: it did not */
 	u8 promised_node;
 	u8 queued_class;
 	u8 nr_runs;	 /* so far, up to PP_RUNS_KNOWN */
@@ -122,7 +123,6 @@ struct pp_task {
 	bool kept_small; /* uclamp_max asks for the smallest kind */
 	bool restricted; /* not allowed everywhere */
 	bool fresh;	 /* has not joined a queue yet */
-	bool behind;	 /* its last run took most of its time: see pp_is_behind() */
 	bool off_demand; /* what it uses is not for the active set to carry */
 	bool queued_efficient;
 	bool rt_preempted; /* a real-time task has just taken its CPU */

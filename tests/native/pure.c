@@ -74,6 +74,9 @@ EXPORT(int, should_wait, (const struct pp_policy *policy, const struct pp_wait *
 EXPORT(int, is_overdue,
        (const struct pp_policy *policy, const s64 *queued, u32 servers, u64 waiting, u32 budgets),
        (policy, queued, servers, waiting, budgets))
+EXPORT(u32, larger_scope, (u32 scope, u32 kind), (scope, kind))
+EXPORT(u32, est_behind, (u32 est, u32 capacity), (est, capacity))
+EXPORT(u32, util_behind, (u32 capacity, u32 largest), (capacity, largest))
 EXPORT(u32, fit_kind, (u32 util, u32 min, u32 max, const u32 *of_kind, u32 nr),
        (util, min, max, of_kind, nr))
 EXPORT(int, is_migration_off, (u32 levels, int current, u32 prologue), (levels, current, prologue))
