@@ -10,6 +10,9 @@ pub struct Costs {
     pub tick_ns: u64,
     /// Time that a CPU spends in a context switch (ns).
     pub switch_ns: u64,
+    /// Work of the kernel for each switch to a task: its wake-up, its timer, its system calls (ns of the
+    /// fastest CPU at its highest frequency). Slower CPUs take longer for it.
+    pub switch_work_ns: u64,
     /// From an interrupt or a kick until an idle CPU schedules (ns), beside the
     /// exit latency of its idle state.
     pub wake_ns: u64,

@@ -128,8 +128,8 @@ impl Kernel {
         state.accounted_ns = now_ns;
         let run_seq = state.run_seq;
         let lost_ns = self.cold_cache_ns(id, cpu) + costs.switch_ns;
-        // The switch is time on the CPU in which no work is done.
-        let lost = lost_ns * self.speed(cpu);
+        // The switch is time on the CPU in which no work of the task is done.
+        let lost = lost_ns * self.speed(cpu) + costs.switch_work_ns * FULL;
         let task = &mut self.tasks[id];
         let waited_ns = now_ns - task.queued_since_ns;
         task.longest_wait_ns = task.longest_wait_ns.max(waited_ns);

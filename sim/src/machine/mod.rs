@@ -47,6 +47,9 @@ pub struct Machine {
 struct CostsSpec {
     hz: u32,
     switch_us: f64,
+    /// What the kernel does for each switch to a task (us of the fastest CPU).
+    #[serde(default)]
+    switch_work_us: f64,
     wake_us: f64,
     /// Time lost to cold caches by a task that comes from another core, or another LLC.
     #[serde(default)]
@@ -87,6 +90,8 @@ pub enum Clock {
     Core,
     Llc,
     Package,
+    /// The cores of one entry `[[llc]]`: of a kind, also where several kinds share a cache.
+    Kind,
 }
 
 /// A kind of core.
@@ -205,8 +210,8 @@ pub struct MachineCpu {
     pub node: usize,
     /// 1..=1024.
     pub capacity: usize,
-    /// Which kind of core: see Machine::core_of().
-    kind: usize,
+    /// Which entry `[[llc]]` it is of, and so which kind of core: see Machine::core_of().
+    pub(crate) kind: usize,
 }
 
 impl Machine {
@@ -289,6 +294,7 @@ impl Machine {
         Costs {
             tick_ns: 1_000_000_000 / u64::from(spec.hz),
             switch_ns: ns(spec.switch_us),
+            switch_work_ns: ns(spec.switch_work_us),
             wake_ns: ns(spec.wake_us),
             migrate_ns: ns(spec.migrate_us),
             migrate_far_ns: ns(spec.migrate_far_us),

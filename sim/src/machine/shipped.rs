@@ -7,6 +7,7 @@ pub const SHIPPED: &[(&str, &str)] = &[
     ("epyc-2s", include_str!("../../machines/epyc-2s.toml")),
     ("hybrid-laptop", include_str!("../../machines/hybrid-laptop.toml")),
     ("many", include_str!("../../machines/many.toml")),
+    ("phone", include_str!("../../machines/phone.toml")),
     ("power7", include_str!("../../machines/power7.toml")),
     ("snb-4s", include_str!("../../machines/snb-4s.toml")),
     ("tc2-a7", include_str!("../../machines/tc2-a7.toml")),

@@ -84,6 +84,7 @@ impl Power {
             Clock::Core => |cpu: &MachineCpu| cpu.core,
             Clock::Llc => |cpu: &MachineCpu| cpu.llc,
             Clock::Package => |cpu: &MachineCpu| cpu.package,
+            Clock::Kind => |cpu: &MachineCpu| cpu.kind,
         };
         let domain = |cpus: Vec<usize>| {
             let opps = kinds[places[cpus[0]].core].opps.clone();

@@ -3,7 +3,7 @@
  * The machine from the kernel's command line. Sections are divided by '/', their
  * fields by ':', the items of a field by ',' and the numbers of an item by '+':
  *
- *   m:NAME:core|llc|package:RATE_LIMIT_US
+ *   m:NAME:core|llc|package|kind:RATE_LIMIT_US
  *   k:NAME:CAPACITY:THREADS:SMT_POWER_PERMILLE:PCT,..:MHZ+UW,..:STATE,..
  *   l:KIND:CORES:PACKAGE:JOINED:ACTIVE_UW:STATE,..
  *   p:ACTIVE_UW:STATE,..
@@ -92,7 +92,7 @@ static int parse_speeds(char *text, struct pl_kind *kind)
 
 static int parse_machine(char *text)
 {
-	static const char *const clocks[] = { "core", "llc", "package" };
+	static const char *const clocks[] = { "core", "llc", "package", "kind" };
 	char *clock;
 	int at;
 

@@ -206,6 +206,8 @@ static int domain_of(const struct pl_cpu *cpu)
 		return cpu->core;
 	case PL_CLOCK_CLUSTER:
 		return cpu->cluster;
+	case PL_CLOCK_GROUP:
+		return cpu->group;
 	default:
 		return cpu->package;
 	}

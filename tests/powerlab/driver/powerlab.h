@@ -71,7 +71,7 @@ struct pl_group {
 };
 
 /* Which CPUs share a clock. */
-enum pl_clock { PL_CLOCK_CORE, PL_CLOCK_CLUSTER, PL_CLOCK_PACKAGE };
+enum pl_clock { PL_CLOCK_CORE, PL_CLOCK_CLUSTER, PL_CLOCK_PACKAGE, PL_CLOCK_GROUP };
 
 /* The machine as it is described. */
 struct pl_machine {
