@@ -21,7 +21,7 @@ const SEED: u64 = 1;
 /// A table by its name, and how it is made.
 type Table = (&'static str, &'static str, fn() -> Result<()>);
 
-const TABLES: [Table; 9] = [
+const TABLES: [Table; 10] = [
     ("audio", "non-idle % of three CPUs, audio playback (2013)", non_idle::audio),
     ("web-audio", "the same, web pages rendered during audio playback", non_idle::web_audio),
     ("native8", "the same, eight threads that compute", non_idle::native8),
@@ -30,7 +30,8 @@ const TABLES: [Table; 9] = [
     ("sched_mc", "performance and power at each level of sched_mc (2009)", sched_mc::print),
     ("run-period", "overruns and overhead of frequency governors (2016)", run_period::print),
     ("energy", "energy of our modes beside the best static placement", energy::print),
-    ("reality", "the test VM's measured tables beside simulated ones", reality::print),
+    ("reality", "the test VM's measured tables beside simulated ones", reality::cpus),
+    ("laboratory", "power in the laboratory beside simulated", reality::power),
 ];
 
 /// Prints table `name`, or the list of tables. Fails with a sentence if there is

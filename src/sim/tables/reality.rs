@@ -1,12 +1,19 @@
-//! The test VM beside its simulation: what `scripts/measure-reality` measured on the
-//! real kernel in virtual time (sim/reality.toml), and the same in the simulator.
+//! VMs beside their simulation: what `scripts/measure-reality` measured on the real kernel in
+//! virtual time (sim/reality.toml), and the same in the simulator.
+
+use std::collections::BTreeMap;
 
 use anyhow::Result;
-use powerpack_sim::{Machine, REALITY as MEASURED};
+use powerpack_sim::{Governor, Machine, Outcome, REALITY as MEASURED};
 use powerpack_workload::Workload;
 use serde::Deserialize;
 
 use super::{head, notes, row, simulate};
+
+/// What the simulator's energy may be off by (%).
+const NEAR_PCT: f64 = 5.0;
+/// Next to no load: what the machine needs beside what is simulated.
+const BACKGROUND: &str = "0.01/1000";
 
 #[derive(Deserialize)]
 struct Measured {
@@ -24,10 +31,22 @@ struct Run {
     non_idle_pct: Vec<f64>,
     overruns: u64,
     longest_ms: f64,
+    /// Of the laboratory's machines: the mean of the model's.
+    power_mw: Option<f64>,
 }
 
-pub fn print() -> Result<()> {
-    let measured: Measured = toml::from_str(MEASURED)?;
+/// What was measured, in the laboratory or in other VMs.
+fn measured(laboratory: bool) -> Result<Vec<Run>> {
+    let all: Measured = toml::from_str(MEASURED)?;
+    Ok(all.run.into_iter().filter(|run| run.power_mw.is_some() == laboratory).collect())
+}
+
+fn longest_ms(outcome: &Outcome) -> f64 {
+    outcome.tasks.iter().map(|task| task.max_us).fold(0.0, f64::max) / 1e3
+}
+
+/// Which CPUs ran, on machines without a model of power.
+pub fn cpus() -> Result<()> {
     head(&[
         "machine",
         "load",
@@ -40,12 +59,10 @@ pub fn print() -> Result<()> {
         "longest, ms: real",
         "simulated",
     ]);
-    for run in measured.run {
-        let (machine, workload) = (Machine::find(&run.machine)?, Workload::find(&run.workload)?);
-        let outcome = simulate(&machine, &workload, run.seconds, &run.mode)?;
+    for run in measured(false)? {
+        let outcome = simulated(&run)?;
         let (real, simulated) = (sorted(&run.non_idle_pct), sorted(&outcome.non_idle_pct));
         let off = real.iter().zip(&simulated).map(|(real, simulated)| (real - simulated).abs());
-        let longest = outcome.tasks.iter().map(|task| task.max_us).fold(0.0, f64::max) / 1e3;
         row([
             run.machine,
             run.workload,
@@ -56,7 +73,7 @@ pub fn print() -> Result<()> {
             run.overruns.to_string(),
             outcome.overruns.to_string(),
             format!("{:.1}", run.longest_ms),
-            format!("{longest:.1}"),
+            format!("{:.1}", longest_ms(&outcome)),
         ]);
     }
     notes(&[
@@ -70,6 +87,89 @@ pub fn print() -> Result<()> {
     Ok(())
 }
 
+/// The power of the laboratory's machines.
+pub fn power() -> Result<()> {
+    head(&[
+        "machine",
+        "load",
+        "mode",
+        "power, mW: laboratory",
+        "simulated",
+        "with the background",
+        "off by, %",
+        "non-idle, % of a CPU: laboratory",
+        "simulated",
+        "overruns: laboratory",
+        "simulated",
+        "longest, ms: laboratory",
+        "simulated",
+    ]);
+    let runs = measured(true)?;
+    let mut off_pct = Vec::new();
+    let mut pairs: BTreeMap<(&str, &str), Vec<(f64, f64)>> = BTreeMap::new();
+    for run in &runs {
+        let outcome = simulated(run)?;
+        let real_mw = run.power_mw.unwrap_or(0.0);
+        let with_background_mw = outcome.power_mw + background_mw(&runs, run)?;
+        let off = (with_background_mw / real_mw - 1.0) * 100.0;
+        if run.workload != BACKGROUND {
+            off_pct.push(off.abs());
+            let of_load = pairs.entry((&run.machine, &run.workload)).or_default();
+            of_load.push((real_mw, with_background_mw));
+        }
+        row([
+            run.machine.clone(),
+            run.workload.clone(),
+            run.mode.clone(),
+            format!("{real_mw:.1}"),
+            format!("{:.1}", outcome.power_mw),
+            format!("{with_background_mw:.1}"),
+            format!("{off:+.1}"),
+            format!("{:.1}", run.non_idle_pct.iter().sum::<f64>()),
+            format!("{:.1}", outcome.non_idle_pct.iter().sum::<f64>()),
+            run.overruns.to_string(),
+            outcome.overruns.to_string(),
+            format!("{:.1}", run.longest_ms),
+            format!("{:.1}", longest_ms(&outcome)),
+        ]);
+    }
+    let near = off_pct.iter().filter(|&&off| off <= NEAR_PCT).count();
+    let same = pairs.values().filter(|modes| same_order(modes)).count();
+    println!(
+        "\nWithin {NEAR_PCT} % in {near} of {} rows; the modes are in the same order in {same} of {} pairs of \
+         machine and load (those within {NEAR_PCT} % of each other count as equal).",
+        off_pct.len(),
+        pairs.len()
+    );
+    Ok(())
+}
+
+/// What the machine of `of` needs in its mode beside what is simulated, by the row with next to no load.
+fn background_mw(runs: &[Run], of: &Run) -> Result<f64> {
+    let row = runs.iter().find(|run| {
+        (&run.machine, &run.mode) == (&of.machine, &of.mode) && run.workload == BACKGROUND
+    });
+    let Some(row) = row else { return Ok(0.0) };
+    Ok(row.power_mw.unwrap_or(0.0) - simulated(row)?.power_mw)
+}
+
+/// Whether what takes clearly less in the one takes no more in the other: (laboratory, simulated)
+/// of each mode.
+fn same_order(modes: &[(f64, f64)]) -> bool {
+    let less = |a: f64, b: f64| a < b * (1.0 - NEAR_PCT / 100.0);
+    modes.iter().all(|a| modes.iter().all(|b| !(less(a.0, b.0) && less(b.1, a.1))))
+}
+
+/// With schedutil where there are frequencies, as it was measured.
+fn simulated(run: &Run) -> Result<Outcome> {
+    let (machine, workload) = (Machine::find(&run.machine)?, Workload::find(&run.workload)?);
+    let Some(_) = run.power_mw else {
+        return simulate(&machine, &workload, run.seconds, &run.mode);
+    };
+    let system = format!("{}+{}", run.mode, Governor::Schedutil.name());
+    simulate(&machine.in_laboratory(), &workload, run.seconds, &system)
+}
+
 fn sorted(pct: &[f64]) -> Vec<f64> {
     let mut sorted = pct.to_vec();
     sorted.sort_by(|a, b| b.total_cmp(a));
@@ -78,4 +178,17 @@ fn sorted(pct: &[f64]) -> Vec<f64> {
 
 fn list(pct: &[f64]) -> String {
     pct.iter().map(|pct| format!("{pct:.1}")).collect::<Vec<_>>().join(" ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn modes_are_in_the_same_order_unless_two_clearly_change_places() {
+        assert!(same_order(&[(100.0, 90.0), (200.0, 210.0)]));
+        assert!(!same_order(&[(100.0, 210.0), (200.0, 90.0)]));
+        assert!(same_order(&[(100.0, 97.0), (102.0, 95.0)]), "equal in both");
+        assert!(same_order(&[(100.0, 97.0), (200.0, 95.0)]), "equal in one");
+    }
 }
