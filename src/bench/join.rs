@@ -9,9 +9,14 @@ pub fn join(mut parts: Vec<Results>) -> Results {
         return parts.remove(0);
     }
     let machines: Vec<Machine> = parts.iter().map(|part| part.machine.clone()).collect();
-    let by_cpus = machines.iter().any(|machine| machine.cpus != machines[0].cpus);
-    let mut parts = parts.into_iter().zip(machines).map(|(mut part, machine)| {
-        let of = if by_cpus { format!("{} CPUs", machine.cpus) } else { machine.kernel };
+    let differs = |of: fn(&Machine) -> String| {
+        machines.iter().any(|machine| of(machine) != of(&machines[0])).then_some(of)
+    };
+    let what = differs(|machine| machine.virtual_machine.clone().unwrap_or_default())
+        .or_else(|| differs(|machine| format!("{} CPUs", machine.cpus)))
+        .unwrap_or(|machine| machine.kernel.clone());
+    let mut parts = parts.into_iter().zip(&machines).map(|(mut part, machine)| {
+        let of = what(machine);
         let limits = part.loads.iter_mut().flat_map(|load| &mut load.limits);
         for name in limits.filter_map(|limit| limit.times_load.as_mut()) {
             *name = format!("{name}, {of}");
@@ -65,5 +70,11 @@ mod tests {
         assert_eq!(all.missing.len(), 1);
         let all = join(vec![on(2, "a", 1.0, None), on(2, "b", 2.0, None)]);
         assert_eq!(all.loads[1].name, "light, b");
+        let named = |name: &str| {
+            let mut results = on(8, "a", 1.0, None);
+            results.machine.virtual_machine = Some(name.to_owned());
+            results
+        };
+        assert_eq!(join(vec![named("x"), named("y")]).loads[1].name, "light, y");
     }
 }

@@ -166,6 +166,7 @@ impl<'a> Meter<'a> {
         note(Metric::ActiveSetChangesPerS, changes.map(|(after, before)| per_s(after, before)));
         note(Metric::PowerW, self.sources.power_w(seconds));
         note(Metric::FrequencyMhz, self.sources.frequency_mhz());
+        note(Metric::FrequencyChangesPerS, self.sources.frequency_changes_per_s(seconds));
         let idle_states_pct = self.sources.idle_states_pct(seconds);
         note(Metric::DeepestIdlePct, idle_states_pct.last().map(|(_, pct)| *pct));
         Measured {

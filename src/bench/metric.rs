@@ -52,6 +52,8 @@ pub enum Metric {
     DeepestIdlePct,
     /// Mean over CPUs and time.
     FrequencyMhz,
+    /// How often the clocks change their frequency, all together.
+    FrequencyChangesPerS,
     /// Timer and rescheduling interrupts of all CPUs while nobody does anything.
     InterruptsPerS,
     /// CPU time of the scheduler's process meanwhile, and its memory.
@@ -80,7 +82,7 @@ pub enum Better {
 
 impl Metric {
     /// In the order in which they are shown.
-    pub const ALL: [Metric; 34] = [
+    pub const ALL: [Metric; 35] = [
         Metric::RecordsPerS,
         Metric::ElapsedS,
         Metric::RoundTripNs,
@@ -107,6 +109,7 @@ impl Metric {
         Metric::RecordsPerCpuS,
         Metric::DeepestIdlePct,
         Metric::FrequencyMhz,
+        Metric::FrequencyChangesPerS,
         Metric::InterruptsPerS,
         Metric::AgentPct,
         Metric::AgentRssMb,
@@ -146,6 +149,7 @@ impl Metric {
             Metric::RecordsPerCpuS => "records per CPU second",
             Metric::DeepestIdlePct => "in the deepest idle state, %",
             Metric::FrequencyMhz => "frequency, MHz",
+            Metric::FrequencyChangesPerS => "frequency changes/s",
             Metric::InterruptsPerS => "interrupts/s",
             Metric::AgentPct => "agent, % of a CPU",
             Metric::AgentRssMb => "agent, resident MB",

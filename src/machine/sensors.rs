@@ -22,6 +22,9 @@ pub struct Sources {
     idle_before: Vec<u64>,
     frequency_files: Vec<PathBuf>,
     frequencies_mhz: Vec<f64>,
+    /// What counts the changes of each clock, and what all had counted.
+    change_files: Vec<PathBuf>,
+    changes_before: u64,
 }
 
 /// The number in a file.
@@ -66,7 +69,20 @@ impl Sources {
             .map(|cpu| cpu.join("cpufreq/scaling_cur_freq"))
             .filter(|path| path.exists())
             .collect();
-        Sources { idle_files, idle_before, frequency_files, ..Sources::of_power(root) }
+        let change_files: Vec<_> = entries(&root.join("sys/devices/system/cpu/cpufreq"))
+            .iter()
+            .map(|policy| policy.join("stats/total_trans"))
+            .filter(|path| path.exists())
+            .collect();
+        let changes_before = sum(&change_files);
+        Sources {
+            idle_files,
+            idle_before,
+            frequency_files,
+            change_files,
+            changes_before,
+            ..Sources::of_power(root)
+        }
     }
 
     /// Those that report power.
@@ -79,6 +95,8 @@ impl Sources {
             idle_before: vec![],
             frequency_files: vec![],
             frequencies_mhz: vec![],
+            change_files: vec![],
+            changes_before: 0,
         }
     }
 
@@ -100,6 +118,7 @@ impl Sources {
         self.rapl.iter_mut().for_each(|package| package.used_uj = 0);
         self.battery_w.clear();
         self.frequencies_mhz.clear();
+        self.changes_before = sum(&self.change_files);
         for ((_, path), before) in self.idle_files.iter().zip(&mut self.idle_before) {
             *before = number(path).unwrap_or(*before);
         }
@@ -117,6 +136,13 @@ impl Sources {
     /// Mean over CPUs and time (MHz).
     pub fn frequency_mhz(&self) -> Option<f64> {
         mean(&self.frequencies_mhz)
+    }
+
+    /// How often the clocks changed their frequency, all together, in each of `seconds`; `None` where
+    /// the kernel does not count it (CONFIG_CPU_FREQ_STAT).
+    pub fn frequency_changes_per_s(&self, seconds: f64) -> Option<f64> {
+        let changes = sum(&self.change_files).saturating_sub(self.changes_before);
+        (!self.change_files.is_empty()).then(|| changes as f64 / seconds)
     }
 
     /// Share of `seconds` in each state, mean over the CPUs (%), in the order of depth.
@@ -157,6 +183,11 @@ impl Sources {
         }
         missing.into_iter().map(str::to_owned).collect()
     }
+}
+
+/// Of the numbers in `files`.
+fn sum(files: &[PathBuf]) -> u64 {
+    files.iter().filter_map(|path| number(path)).sum()
 }
 
 /// Of none there is none.
@@ -269,6 +300,25 @@ mod tests {
         let (power_w, missing) = of("Charging");
         assert_eq!(power_w, None);
         assert!(missing[0].contains("not on battery"), "{missing:?}");
+    }
+
+    #[test]
+    fn changes_of_all_clocks_are_counted_where_the_kernel_does() {
+        let fill = |root: &Path, texts: [&str; 2]| {
+            for (policy, text) in texts.into_iter().enumerate() {
+                let path = format!("devices/system/cpu/cpufreq/policy{policy}/stats/total_trans");
+                write(root, &[(&path, text)]);
+            }
+        };
+        let root = sysfs("changes", &[]);
+        assert_eq!(Sources::begin(&root).frequency_changes_per_s(1.0), None);
+        fill(&root, ["100", "7"]);
+        let mut sources = Sources::begin(&root);
+        fill(&root, ["104", "9"]);
+        assert_eq!(sources.frequency_changes_per_s(2.0), Some(3.0));
+        sources.reset();
+        assert_eq!(sources.frequency_changes_per_s(2.0), Some(0.0));
+        fs::remove_dir_all(root).unwrap();
     }
 
     #[test]
