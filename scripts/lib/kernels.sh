@@ -1,14 +1,15 @@
 # shellcheck shell=bash
 # The kernels of the VM: the newest 7.x of Debian sid; 6.12, the oldest that
-# is supported, which Debian builds without sched_ext; and powerlab, 6.12 with
-# our model of a machine's power. Sourced after tools.sh.
+# is supported, which Debian builds without sched_ext; powerlab, 6.12 with our model of a
+# machine's power; and powerlab-debug, the same with the kernel's checks of locks. Sourced after
+# tools.sh.
 
-# The path of kernel $1 (7, 6.12 or powerlab), fetched or built if it is missing.
+# The path of kernel $1, fetched or built if it is missing.
 kernel_path() {
 	case $1 in
 	7) locked kernel-7 ensure_kernel_7 ;;
-	6.12 | powerlab) locked "kernel-$1" ensure_kernel_6_12 "$1" ;;
-	*) die "no kernel '$1': choose 6.12, 7 or powerlab" ;;
+	6.12 | powerlab | powerlab-debug) locked "kernel-$1" ensure_kernel_6_12 "$1" ;;
+	*) die "no kernel '$1': choose 6.12, 7, powerlab or powerlab-debug" ;;
 	esac
 	echo "$CACHE/kernels/$(kernel_name "$1")/vmlinuz"
 }
@@ -18,12 +19,13 @@ POWERLAB=$TREE/tests/powerlab
 kernel_inputs() {
 	cat "$TREE/scripts/lib/kernel-6.12.config"
 	[ "$1" = 6.12 ] || cat "$POWERLAB/kernel.config" "$POWERLAB/deadline.sed" "$POWERLAB"/driver/*
+	[ "$1" != powerlab-debug ] || cat "$POWERLAB/debug.config"
 }
 
 # The name of kernel $1 in the cache: ours are one for each configuration and driver.
 kernel_name() {
 	case $1 in
-	6.12 | powerlab) echo "$1-$(kernel_inputs "$1" | sha256sum | cut -c1-16)" ;;
+	6.12 | powerlab*) echo "$1-$(kernel_inputs "$1" | sha256sum | cut -c1-16)" ;;
 	*) echo "$1" ;;
 	esac
 }
@@ -64,7 +66,7 @@ ensure_kernel_7() {
 	rm -rf "$dir"
 }
 
-# Build kernel $2, 6.12 or powerlab, into $1/kernel.
+# Build kernel $2, 6.12, powerlab or powerlab-debug, into $1/kernel.
 build_kernel_6_12() {
 	local dir=$1 config=$1/wanted.config
 	(cd "$dir" && private_apt trixie -qq download linux-source-6.12)
@@ -72,10 +74,13 @@ build_kernel_6_12() {
 	tar -C "$dir" -xf "$dir"/x/usr/src/linux-source-6.12.tar.xz
 	cp "$TREE/scripts/lib/kernel-6.12.config" "$config"
 	[ "$2" = 6.12 ] || add_powerlab "$dir/linux-source-6.12" "$config"
+	[ "$2" != powerlab-debug ] || cat "$POWERLAB/debug.config" >>"$config"
 	compile_kernel "$dir/linux-source-6.12" "$config"
 	mkdir "$dir/kernel"
 	cp "$dir/linux-source-6.12/arch/x86/boot/bzImage" "$dir/kernel/vmlinuz"
 	cp "$dir/linux-source-6.12/.config" "$dir/kernel/config"
+	# The kernel's own tests of what our driver is.
+	cp -r "$dir/linux-source-6.12/tools/testing/selftests/cpufreq" "$dir/kernel/"
 }
 
 # Add our driver to the source in $1 and to the configuration in file $2; mend what its tests trip
