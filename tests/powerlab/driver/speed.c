@@ -27,6 +27,8 @@
 #define SLICE_WORK_NS (50 * NSEC_PER_USEC)
 /* Time that an interrupt of ours takes outside its handler, in instructions. */
 #define INTERRUPT_NS 1500
+/* Turns of a loop, of some instructions each: about a microsecond. */
+#define SPIN_TURNS_MAX 250
 /* What is owed is forgiven beyond this. */
 #define DEBT_MAX_NS (20 * NSEC_PER_MSEC)
 
@@ -79,8 +81,9 @@ static void settle_core(int core, u64 now)
 }
 
 /*
- * Executes until @end_ns. Reads the clock seldom: emulated, that is expensive. Not too
- * seldom: the CPUs of a virtual machine may share one stream of instructions.
+ * Lets time pass until @end_ns. Reads the clock seldom: emulated, that is expensive. The CPUs of a
+ * virtual machine in virtual time share one stream of instructions, and those that wait here should
+ * leave it to the others: the emulator goes on with the next CPU at each cpu_relax().
  */
 void pl_spin_until(u64 end_ns)
 {
@@ -88,10 +91,11 @@ void pl_spin_until(u64 end_ns)
 	int i;
 
 	while ((now = pl_now()) < end_ns) {
-		int turns = min_t(u64, (end_ns - now) / 16, 5000);
+		int turns = min_t(u64, (end_ns - now) / 16, SPIN_TURNS_MAX);
 
 		for (i = 0; i < turns; i++)
 			barrier();
+		cpu_relax();
 	}
 }
 
