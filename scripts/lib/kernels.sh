@@ -80,7 +80,8 @@ build_kernel_6_12() {
 	cp "$dir/linux-source-6.12/arch/x86/boot/bzImage" "$dir/kernel/vmlinuz"
 	cp "$dir/linux-source-6.12/.config" "$dir/kernel/config"
 	# The kernel's own tests of what our driver is.
-	cp -r "$dir/linux-source-6.12/tools/testing/selftests/cpufreq" "$dir/kernel/"
+	mkdir "$dir/kernel/selftests"
+	cp -r "$dir"/linux-source-6.12/tools/testing/selftests/{cpufreq,kselftest} "$dir/kernel/selftests/"
 }
 
 # Add our driver to the source in $1 and to the configuration in file $2; mend what its tests trip
