@@ -141,6 +141,15 @@ pub fn power() -> Result<()> {
         off_pct.len(),
         pairs.len()
     );
+    notes(&[
+        "The background is what the row with next to no load needs beside its simulation: threads of \
+         the kernel, the agent. Fitted: what the kernel works for one run of a task, to tiny in \
+         packing on chromebook2.",
+        "What is non-idle is more in the laboratory: there it begins with the interrupt, in the \
+         simulator when the CPU has woken; energy counts that time in both.",
+        "balance: in the laboratory tasks leave the small cores that the simulator keeps them on; \
+         why was not found. audio: there clusters sleep in gaps that are too short here.",
+    ]);
     Ok(())
 }
 
