@@ -163,6 +163,7 @@ verified_once bool has_idle_in(const struct pp_task *task __arg_nonnull, u32 sco
 	return false;
 }
 
+/* What kind of core @rank is: ranks_from_kind has each kind and the larger ones. */
 static __always_inline u32 kind_of_rank(u32 rank)
 {
 	u32 kind = 0;

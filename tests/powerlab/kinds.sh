@@ -36,7 +36,8 @@ is_on "a light load" 40 0 3 10
 hog
 is_on "a hog" 75 4 7 30
 
-scx_powerpack topology | tee /tmp/topology
+ranks=$(scx_powerpack topology | awk 'NF == 7 && $1 ~ /^[0-9]+$/ { print $2 }' | tr '\n' ' ')
+[ "$ranks" = "0 1 2 3 4 5 6 7 " ] || fail "the ranks are CPUs $ranks, not by energy"
 start --mode packing
 system=packing
 light
