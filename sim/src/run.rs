@@ -42,6 +42,8 @@ pub struct Outcome {
     pub beyond_busiest_pct: f64,
     pub switches: u64,
     pub migrations: u64,
+    /// Of all clocks.
+    pub frequency_changes: u64,
     pub overruns: u64,
     /// By kind of task, in the workload's order.
     pub tasks: Vec<TaskOutcome>,
@@ -76,6 +78,7 @@ struct Counts {
     busy_ns: Vec<u64>,
     switches: u64,
     migrations: u64,
+    frequency_changes: u64,
     work: u64,
     energy: Energy,
     core_ns: Vec<u64>,
@@ -111,6 +114,7 @@ fn counts(kernel: &mut Kernel) -> Counts {
         busy_ns: kernel.cpus.iter().map(|cpu| cpu.non_idle_ns).collect(),
         switches: kernel.cpus.iter().map(|cpu| cpu.switches).sum(),
         migrations: kernel.tasks.iter().map(|task| task.migrations).sum(),
+        frequency_changes: kernel.power.domains.iter().map(|domain| domain.changes).sum(),
         work: kernel.tasks.iter().map(|task| task.work_done).sum(),
         energy: kernel.power.energy(now_ns),
         core_ns: sum(kernel.power.core_residency(now_ns)),
@@ -136,6 +140,7 @@ fn compare(before: &Counts, after: &Counts, length_ns: f64) -> Outcome {
         non_idle_pct,
         switches: after.switches - before.switches,
         migrations: after.migrations - before.migrations,
+        frequency_changes: after.frequency_changes - before.frequency_changes,
         throughput: (after.work - before.work) as f64 / crate::power::FULL as f64 / length_ns,
         energy,
         power_mw: energy.total_mj() / (length_ns / 1e9),

@@ -63,20 +63,21 @@ fn print_energy(rows: &[(Named, Outcome)], width: usize) {
         return;
     }
     println!(
-        "\n{:<width$} {:>10} {:>9} {:>9} {:>9} {:>9}  share of time awake, then in each idle state, %: cores | LLCs and packages",
-        "system", "mean W", "cores J", "LLCs J", "pack. J", "all J"
+        "\n{:<width$} {:>10} {:>9} {:>9} {:>9} {:>9} {:>8}  share of time awake, then in each idle state, %: cores | LLCs and packages",
+        "system", "mean W", "cores J", "LLCs J", "pack. J", "all J", "freq/s"
     );
     for (system, outcome) in rows {
         let energy = outcome.energy;
         let states =
             |pct: &[f64]| pct.iter().map(|pct| format!("{pct:.1}")).collect::<Vec<_>>().join(" ");
         println!(
-            "{system:<width$} {:>10.3} {:>9.2} {:>9.2} {:>9.2} {:>9.2}  {} | {}",
+            "{system:<width$} {:>10.3} {:>9.2} {:>9.2} {:>9.2} {:>9.2} {:>8.1}  {} | {}",
             outcome.power_mw / 1e3,
             energy.cores_mj / 1e3,
             energy.llcs_mj / 1e3,
             energy.packages_mj / 1e3,
             energy.total_mj() / 1e3,
+            outcome.frequency_changes as f64 / outcome.seconds,
             states(&outcome.core_states_pct),
             states(&outcome.uncore_states_pct),
         );

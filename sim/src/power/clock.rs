@@ -11,6 +11,8 @@ pub struct Domain {
     pub cpus: Vec<usize>,
     opps: Vec<Opp>,
     current: usize,
+    /// How often it has changed its frequency.
+    pub changes: u64,
     pub governor: Governor,
     pub(crate) state: State,
 }
@@ -20,7 +22,7 @@ impl Domain {
         let current =
             if governor == Governor::Powersave { 0 } else { opps.len().saturating_sub(1) };
         let state = State::new((rate_limit_us * 1e3) as u64);
-        Domain { cpus, opps, current, governor, state }
+        Domain { cpus, opps, current, changes: 0, governor, state }
     }
 
     /// Over the highest one, 1..=1024.
@@ -63,6 +65,7 @@ impl Domain {
         let next = next.unwrap_or(self.opps.len() - 1);
         let changed = next != self.current;
         self.current = next;
+        self.changes += u64::from(changed);
         changed
     }
 }
