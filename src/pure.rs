@@ -12,7 +12,7 @@ mod waiting;
 
 use proptest::prelude::*;
 
-use crate::bpf_intf::{self as intf, pp_policy};
+use crate::bpf_intf::{self as intf, pp_perf_peaks, pp_policy};
 
 const WORDS: usize = 8;
 /// A set of ranks.
@@ -139,8 +139,9 @@ unsafe extern "C" {
     safe fn native_scope_of(policy: &pp_policy, need: &Need) -> u32;
     safe fn native_perf_target(cpu_util: u32, task_util: u32, race: i32, capacity: u32) -> u32;
     safe fn native_perf_others_wait(nr: i32, waiting_ns: u64) -> i32;
-    safe fn native_perf_next(target: u32, current: u32, capacity: u32, less_ns: u64) -> u32;
-    safe fn native_perf_idle_lowers(target: u32, current: u32, less_ns: u64) -> i32;
+    safe fn native_perf_next(target: u32, current: u32, capacity: u32, peak: u32) -> u32;
+    safe fn native_perf_note(peaks: &mut pp_perf_peaks, target: u32, now: u64) -> u32;
+    safe fn native_perf_peak(peaks: &pp_perf_peaks, now: u64) -> u32;
     safe fn native_pick_idle(policy: &pp_policy, view: &View, prev: u32) -> i32;
     safe fn native_pick_surplus(view: &View) -> i32;
     safe fn native_whole_cores(idle: u64, siblings: u64, threads: u32) -> u64;

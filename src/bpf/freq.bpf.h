@@ -28,10 +28,9 @@ static __always_inline void set_perf_target(struct pp_cpu *state, s32 cpu, u32 t
 /* What a CPU is to be set to that should have @target. */
 static __always_inline u32 next_perf(struct pp_cpu *state, u32 target, u64 now)
 {
-	if (pp_perf_needs(target, state->perf, state->capacity))
-		state->perf_needed_ns = now;
-	return pp_perf_next(target, state->perf, state->capacity,
-			    since(now, state->perf_needed_ns));
+	u32 peak = pp_perf_note(&state->perf_peaks, target, now);
+
+	return pp_perf_next(target, state->perf, state->capacity, peak);
 }
 
 /* What to set a CPU to that runs @task; utilization is up to date. */
@@ -87,19 +86,27 @@ static __always_inline u32 idle_perf(const struct pp_cpu *state, u64 now)
 	return pp_perf_target(pp_util(cpu_util_now(state, now)), 0, 0, state->capacity);
 }
 
-static __always_inline bool may_lower_perf(const struct pp_cpu *state, u64 now)
+/* What an idle CPU is to be set to: by however little it is less, for that halves from window to
+ * window, so there are few steps, and the last one ends at the floor. */
+static __always_inline u32 lower_perf(const struct pp_cpu *state, u64 now)
 {
-	return pp_perf_idle_lowers(idle_perf(state, now), state->perf,
-				   since(now, state->perf_needed_ns));
+	u32 need = idle_perf(state, now), peak = pp_perf_peak(&state->perf_peaks, now);
+
+	return need > peak ? need : peak;
 }
 
 /* An idle CPU must not keep the clock that it shares with others high; but it keeps what it
- * will need when it next runs something, by what is left of its utilization: the governor
- * changes the frequency only so often, and that might be too soon then. */
+ * has lately needed: the governor changes the frequency only so often, and that might be too soon
+ * when it next runs something. */
 static __always_inline void lower_perf_when_idle(struct pp_cpu *state, s32 cpu, u64 now)
 {
-	if (topology.has_cpufreq && may_lower_perf(state, now))
-		set_perf_target(state, cpu, idle_perf(state, now));
+	u32 perf;
+
+	if (!topology.has_cpufreq)
+		return;
+	perf = lower_perf(state, now);
+	if (perf < state->perf)
+		set_perf_target(state, cpu, perf);
 }
 
 static u64 perf_looked_ns; /* when look_at_idle_perf() has last looked */
@@ -118,7 +125,9 @@ static __always_inline void look_at_idle_perf(u64 now)
 	    !__sync_bool_compare_and_swap(&perf_looked_ns, looked_ns, now))
 		return;
 	bpf_for (rank, 0, topology.nr_ranks) {
-		if (!test_idle(rank) || !may_lower_perf(cpu_state(cpu_at(rank)), now))
+		const struct pp_cpu *state = cpu_state(cpu_at(rank));
+
+		if (!test_idle(rank) || lower_perf(state, now) >= state->perf)
 			continue;
 		scx_bpf_kick_cpu(cpu_at(rank), 0);
 		return;

@@ -10,14 +10,14 @@
 #include "policy.h"
 
 /* Slower than this, of its capacity, a CPU saves nothing: leakage and what it
- * keeps awake around it are paid for longer. With the quarters that are added
- * here and by schedutil it is seven tenths of the highest frequency. Measured in
+ * keeps awake around it are paid for longer. With the quarter that
+ * schedutil adds it is seven tenths of the highest frequency. Measured in
  * the simulator: docs/simulator-tables.md. */
 #define PP_PERF_FLOOR_PCT 55
-/* A quarter more than was used, and schedutil adds another: a CPU that is busy for
+/* An eighth more than was used lately, and schedutil adds a quarter: a CPU that is busy for
  * four fifths of the time, as schedutil alone would have it, leaves a small one no
  * room for its second task. */
-#define PP_PERF_MARGIN_DIV 4
+#define PP_PERF_MARGIN_DIV 8
 /* A target that differs by less is not worth a change: a sixteenth of the CPU's capacity. (Of the
  * largest CPU's capacity it was a quarter of a small one's, which then stayed too slow for its
  * load, or too fast, by where it came from.) */
@@ -26,12 +26,13 @@
 /* A task's utilization is right within a sixteenth after four half-lives. */
 #define PP_PERF_KNOWN_NS (128 * PP_NS_PER_MS)
 
-/* Others wait long enough for more performance to be worth a change of frequency: less than
- * half of the latency budget, after which they would spill to another CPU. */
-#define PP_PERF_PATIENCE_NS (2 * PP_NS_PER_MS)
-/* A CPU's target falls when it has needed less for this long, so that tasks which take turns
- * do not move the clock at each turn: more than the 16 ms between a display's frames. */
-#define PP_PERF_HOLD_NS (20 * PP_NS_PER_MS)
+/* Others wait long enough for more performance to be worth a change of frequency: most of the
+ * latency budget, after which they would spill to another CPU. */
+#define PP_PERF_PATIENCE_NS (4 * PP_NS_PER_MS)
+/* A CPU's target falls to the most that it has needed in this window and the one before: what
+ * comes several times in that time, as a display's frames and tasks that take turns, does not move
+ * the clock each time. The memory of utilization is as long: two half-lives. */
+#define PP_PERF_WINDOW_NS (64 * PP_NS_PER_MS)
 /* How often idle CPUs are looked at, whether they may have less: a half-life of
  * utilization, in which what they need halves. */
 #define PP_PERF_LOOK_NS (32 * PP_NS_PER_MS)
@@ -72,29 +73,42 @@ static inline u32 pp_perf_target(u32 cpu_util, u32 task_util, int race, u32 capa
 	return need > floor ? need : floor;
 }
 
-/* Whether a CPU of @capacity that should have @target needs no less than the @current one. */
-static inline int pp_perf_needs(u32 target, u32 current, u32 capacity)
+/* The most that a CPU has needed lately: in the window that runs and in the one before. */
+static inline u32 pp_perf_peak(const struct pp_perf_peaks *peaks, u64 now_ns)
 {
-	return target + capacity / PP_PERF_STEP_DIV > current;
+	u64 ago_ns = now_ns - peaks->begun_ns;
+
+	if (ago_ns >= 2 * PP_PERF_WINDOW_NS)
+		return 0;
+	if (ago_ns >= PP_PERF_WINDOW_NS || peaks->now > peaks->before)
+		return peaks->now;
+	return peaks->before;
 }
 
-/* What to set for a CPU of @capacity that should have @target, has @current, and has needed less
- * than that for @less_ns. All that it has (a race) is set at once. */
-static inline u32 pp_perf_next(u32 target, u32 current, u32 capacity, u64 less_ns)
+/* It needs @target now; the most that it has needed lately. */
+static inline u32 pp_perf_note(struct pp_perf_peaks *peaks, u32 target, u64 now_ns)
 {
-	if (target >= current + capacity / PP_PERF_STEP_DIV || target >= capacity)
-		return target;
-	if (!pp_perf_needs(target, current, capacity) && less_ns >= PP_PERF_HOLD_NS)
-		return target;
-	return current;
+	u64 ago_ns = now_ns - peaks->begun_ns;
+
+	if (ago_ns >= PP_PERF_WINDOW_NS) {
+		peaks->before = ago_ns < 2 * PP_PERF_WINDOW_NS ? peaks->now : 0;
+		peaks->now = 0;
+		peaks->begun_ns = now_ns;
+	}
+	if (target > peaks->now)
+		peaks->now = target;
+	return pp_perf_peak(peaks, now_ns);
 }
 
-/* Whether an idle CPU gets @target, what is left of its utilization, in place of the @current
- * one, which no run has needed for @less_ns. By however little: it halves from look to look, so
- * there are few steps, and the last one ends at the floor. */
-static inline int pp_perf_idle_lowers(u32 target, u32 current, u64 less_ns)
+/* What to set for a CPU of @capacity that should have @target, has @current, and has lately needed
+ * @peak at most, which is no less than @target. All that it has (a race) is set at once. */
+static inline u32 pp_perf_next(u32 target, u32 current, u32 capacity, u32 peak)
 {
-	return target < current && less_ns >= PP_PERF_HOLD_NS;
+	u32 step = capacity / PP_PERF_STEP_DIV;
+
+	if (target >= current + step || target >= capacity)
+		return target;
+	return peak + step <= current ? peak : current;
 }
 
 #endif /* PP_FREQ_H */

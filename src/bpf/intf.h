@@ -142,6 +142,14 @@ enum pp_cpu_state {
 	PP_CPU_ISOLATED,
 };
 
+/* The most performance that a CPU has needed (0..1024) in the window that has begun at begun_ns,
+ * and in the one before. */
+struct pp_perf_peaks {
+	u64 begun_ns;
+	u16 now, before;
+	u32 reserved;
+};
+
 /*
  * A CPU as it was when it last changed its task; util is as of when the active set was last
  * sized (pp_active, updated_ns). Written by BPF, read by anyone: by the agent, and by
@@ -152,8 +160,8 @@ struct pp_cpu {
 	u64 updated_ns;	      /* the time that util_fp stands for */
 	u64 busy_ns;	      /* not idle since the scheduler was loaded */
 	u64 bound_updated_ns;
-	u64 exec_start_ns;  /* when the running task was put on the CPU */
-	u64 perf_needed_ns; /* when a run last needed no less than perf */
+	u64 exec_start_ns; /* when the running task was put on the CPU */
+	struct pp_perf_peaks perf_peaks;
 	u64 curr_deadline;  /* its virtual deadline, by the clock of queue curr_queue */
 	u64 curr_run_ns;    /* how long it is expected to run in all */
 	u32 util_fp;	    /* utilization, 1024 << 20 = all of the fastest CPU */
@@ -181,7 +189,7 @@ struct pp_cpu {
 	enum pp_cpu_state state;
 } __attribute__((aligned(64)));
 /* It grows by whole cache lines with the table of events. Before them, they, rank and state. */
-_Static_assert(sizeof(struct pp_cpu) == (144 + 8 * PP_NR_EVENTS + 8 + 63) / 64 * 64,
+_Static_assert(sizeof(struct pp_cpu) == (152 + 8 * PP_NR_EVENTS + 8 + 63) / 64 * 64,
 	       "pp_cpu is shared with Rust");
 
 /* A queue is a DSQ and what is known of it. */

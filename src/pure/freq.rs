@@ -5,36 +5,41 @@ use super::*;
 #[test]
 fn the_performance_target_is_what_a_cpu_needs_and_no_less_than_pays() {
     assert_eq!(native_perf_target(0, 0, 0, 1000), 550);
-    assert_eq!(native_perf_target(600, 100, 0, 1000), 750, "a quarter more");
-    assert_eq!(native_perf_target(100, 700, 0, 1000), 875, "what the task needed before");
+    assert_eq!(native_perf_target(600, 100, 0, 1000), 675, "an eighth more");
+    assert_eq!(native_perf_target(100, 800, 0, 1000), 900, "what the task needed before");
     assert_eq!(native_perf_target(0, 0, 1, 1000), 1000, "others wait, or nothing is known");
     assert_eq!(native_perf_target(900, 0, 0, 400), 400);
     let wait = |nr, waiting_ns| native_perf_others_wait(nr, waiting_ns) == 1;
-    assert!(wait(1, 2 * MS) && !wait(1, 2 * MS - 1) && !wait(0, 9 * MS));
+    assert!(wait(1, 4 * MS) && !wait(1, 4 * MS - 1) && !wait(0, 9 * MS));
 }
 
 #[test]
-fn the_performance_target_rises_at_once_and_falls_after_a_hold() {
-    let next = |target, current, less_ns| native_perf_next(target, current, 1024, less_ns);
-    assert_eq!(next(564, 500, 0), 564);
-    assert_eq!(next(563, 500, 0), 500, "less than a sixteenth");
-    assert_eq!(next(500, 564, 20 * MS), 500);
-    assert_eq!(next(500, 564, 20 * MS - 1), 564, "another may need it soon");
-    assert_eq!(next(501, 564, 20 * MS), 564, "less than a sixteenth");
+fn the_performance_target_rises_at_once_and_falls_to_what_was_needed_lately() {
+    let next = |target, current, peak| native_perf_next(target, current, 1024, peak);
+    assert_eq!(next(564, 500, 564), 564);
+    assert_eq!(next(563, 500, 563), 500, "less than a sixteenth");
+    assert_eq!(next(400, 564, 500), 500);
+    assert_eq!(next(400, 564, 501), 564, "less than a sixteenth");
 }
 
 #[test]
 fn a_step_of_a_small_cpu_is_small() {
-    let next = |target, current, less_ns| native_perf_next(target, current, 256, less_ns);
-    assert_eq!(next(194, 143, 0), 194, "the load of a small one is followed too");
-    assert_eq!(next(158, 143, 0), 143);
-    assert_eq!(next(143, 194, 20 * MS), 143);
-    assert_eq!(next(256, 250, 0), 256, "a race is not lost for the last step");
+    let next = |target, current, peak| native_perf_next(target, current, 256, peak);
+    assert_eq!(next(194, 143, 194), 194, "the load of a small one is followed too");
+    assert_eq!(next(158, 143, 158), 143);
+    assert_eq!(next(143, 194, 143), 143);
+    assert_eq!(next(256, 250, 256), 256, "a race is not lost for the last step");
 }
 
 #[test]
-fn an_idle_cpu_comes_down_to_the_floor() {
-    let lowers = |target, current, less_ns| native_perf_idle_lowers(target, current, less_ns) == 1;
-    assert!(lowers(563, 564, 20 * MS), "however little it is");
-    assert!(!lowers(563, 564, 20 * MS - 1) && !lowers(563, 563, 20 * MS));
+fn what_was_needed_is_remembered_for_one_to_two_windows() {
+    let mut peaks = pp_perf_peaks { begun_ns: 0, now: 0, before: 0, reserved: 0 };
+    let mut note = |target, ms| native_perf_note(&mut peaks, target, ms * MS);
+    assert_eq!(note(700, 1000), 700, "long after the last window");
+    assert_eq!(note(500, 1063), 700);
+    assert_eq!(note(400, 1064), 700, "in the window before");
+    assert_eq!(note(300, 1128), 400);
+    assert_eq!(native_perf_peak(&peaks, 1192 * MS - 1), 400);
+    assert_eq!(native_perf_peak(&peaks, 1192 * MS), 300);
+    assert_eq!(native_perf_peak(&peaks, 1256 * MS), 0, "a CPU that has been idle since");
 }

@@ -84,9 +84,10 @@ EXPORT(u32, scope_of, (const struct pp_policy *policy, const struct pp_need *nee
 EXPORT(u32, perf_target, (u32 cpu_util, u32 task_util, int race, u32 capacity),
        (cpu_util, task_util, race, capacity))
 EXPORT(int, perf_others_wait, (s32 nr, u64 waiting_ns), (nr, waiting_ns))
-EXPORT(u32, perf_next, (u32 target, u32 current, u32 capacity, u64 less_ns),
-       (target, current, capacity, less_ns))
-EXPORT(int, perf_idle_lowers, (u32 target, u32 current, u64 less_ns), (target, current, less_ns))
+EXPORT(u32, perf_note, (struct pp_perf_peaks * peaks, u32 target, u64 now), (peaks, target, now))
+EXPORT(u32, perf_peak, (const struct pp_perf_peaks *peaks, u64 now), (peaks, now))
+EXPORT(u32, perf_next, (u32 target, u32 current, u32 capacity, u32 peak),
+       (target, current, capacity, peak))
 
 EXPORT(s32, pick_idle, (const struct pp_policy *policy, const struct pp_view *view, u32 prev),
        (policy, view, prev))
