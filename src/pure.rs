@@ -137,7 +137,13 @@ unsafe extern "C" {
     safe fn native_util_behind(capacity: u32, largest: u32) -> u32;
     safe fn native_fit_kind(util: u32, min: u32, max: u32, of_kind: &[u32; 4], nr: u32) -> u32;
     safe fn native_scope_of(policy: &pp_policy, need: &Need) -> u32;
-    safe fn native_perf_target(cpu_util: u32, task_util: u32, race: i32, capacity: u32) -> u32;
+    safe fn native_perf_target(
+        cpu_util: u32,
+        task_util: u32,
+        race: i32,
+        capacity: u32,
+        floor: u32,
+    ) -> u32;
     safe fn native_perf_others_wait(nr: i32, waiting_ns: u64) -> i32;
     safe fn native_perf_next(target: u32, current: u32, capacity: u32, peak: u32) -> u32;
     safe fn native_perf_note(peaks: &mut pp_perf_peaks, target: u32, now: u64) -> u32;

@@ -33,6 +33,11 @@ static __always_inline u32 next_perf(struct pp_cpu *state, u32 target, u64 now)
 	return pp_perf_next(target, state->perf, state->capacity, peak);
 }
 
+static __always_inline u32 perf_floor(const struct pp_cpu *state)
+{
+	return topology.perf_floor_of_rank[state->rank % PP_MAX_CPUS];
+}
+
 /* What to set a CPU to that runs @task; utilization is up to date. */
 static __always_inline u32 perf_of(struct pp_cpu *state, const struct pp_task *task, bool race,
 				   u64 now)
@@ -41,7 +46,9 @@ static __always_inline u32 perf_of(struct pp_cpu *state, const struct pp_task *t
 
 	util = util > est ? util : est;
 	return next_perf(state,
-			 pp_perf_target(pp_util(state->util_fp), util, race, state->capacity), now);
+			 pp_perf_target(pp_util(state->util_fp), util, race, state->capacity,
+					perf_floor(state)),
+			 now);
 }
 
 /* A task begins to run. */
@@ -83,7 +90,8 @@ static __always_inline void update_perf_at_tick(struct pp_cpu *state, s32 cpu,
 /* What an idle CPU of this utilization needs when it next runs something. */
 static __always_inline u32 idle_perf(const struct pp_cpu *state, u64 now)
 {
-	return pp_perf_target(pp_util(cpu_util_now(state, now)), 0, 0, state->capacity);
+	return pp_perf_target(pp_util(cpu_util_now(state, now)), 0, 0, state->capacity,
+			      perf_floor(state));
 }
 
 /* What an idle CPU is to be set to: by however little it is less, for that halves from window to
@@ -109,7 +117,8 @@ static __always_inline void lower_perf_when_idle(struct pp_cpu *state, s32 cpu, 
 		set_perf_target(state, cpu, perf);
 }
 
-static u64 perf_looked_ns; /* when look_at_idle_perf() has last looked */
+static u64 perf_looked_ns;   /* when look_at_idle_perf() has last looked */
+static u32 perf_looked_rank; /* and whom it has woken */
 
 /* Wake an idle CPU that may have less by now: it lowers its target as it looks for a task. Its own
  * target alone: the governor goes by the clock of that CPU's run queue, which stands still while it
@@ -119,16 +128,19 @@ static u64 perf_looked_ns; /* when look_at_idle_perf() has last looked */
 static __always_inline void look_at_idle_perf(u64 now)
 {
 	u64 looked_ns = perf_looked_ns;
-	s32 rank;
+	u32 nth;
 
 	if (!topology.has_cpufreq || since(now, looked_ns) < PP_PERF_LOOK_NS ||
 	    !__sync_bool_compare_and_swap(&perf_looked_ns, looked_ns, now))
 		return;
-	bpf_for (rank, 0, topology.nr_ranks) {
+	bpf_for (nth, 0, topology.nr_ranks) {
+		/* Each in turn: the first ones run something again and again. */
+		u32 rank = (perf_looked_rank + 1 + nth) % topology.nr_ranks;
 		const struct pp_cpu *state = cpu_state(cpu_at(rank));
 
 		if (!test_idle(rank) || lower_perf(state, now) >= state->perf)
 			continue;
+		perf_looked_rank = rank;
 		scx_bpf_kick_cpu(cpu_at(rank), 0);
 		return;
 	}

@@ -9,11 +9,6 @@
 
 #include "policy.h"
 
-/* Slower than this, of its capacity, a CPU saves nothing: leakage and what it
- * keeps awake around it are paid for longer. With the quarter that
- * schedutil adds it is seven tenths of the highest frequency. Measured in
- * the simulator: docs/simulator-tables.md. */
-#define PP_PERF_FLOOR_PCT 55
 /* An eighth more than was used lately, and schedutil adds a quarter: a CPU that is busy for
  * four fifths of the time, as schedutil alone would have it, leaves a small one no
  * room for its second task. */
@@ -43,12 +38,6 @@ static inline int pp_perf_known(u64 age_ns, u32 nr_runs)
 	return age_ns >= PP_PERF_KNOWN_NS && nr_runs >= PP_RUNS_KNOWN;
 }
 
-/* The lowest target of a CPU of @capacity that runs something. */
-static inline u32 pp_perf_floor(u32 capacity)
-{
-	return capacity * PP_PERF_FLOOR_PCT / 100;
-}
-
 /* Whether those @nr that wait in a queue which was last empty @waiting_ns ago have waited for
  * long. */
 static inline int pp_perf_others_wait(s32 nr, u64 waiting_ns)
@@ -58,14 +47,15 @@ static inline int pp_perf_others_wait(s32 nr, u64 waiting_ns)
 
 /*
  * The performance target of a CPU of @capacity with utilization @cpu_util that runs a
- * task which needed @task_util when it last ran; all 0..1024. Everything in a @race: the
- * task's utilization is not known, and the CPU's would show it only after tens of milliseconds
- * (the overruns of schedutil in the run/period table); or others wait for the CPU for long,
- * to whose wait packing must not add.
+ * task which needed @task_util when it last ran; all 0..1024. No less than @floor, as slower than
+ * that the CPU saves nothing: what it keeps awake around it is paid for longer. Everything in a
+ * @race: the task's utilization is not known, and the CPU's would show it only after tens of
+ * milliseconds (the overruns of schedutil in the run/period table); or others wait for the CPU for
+ * long, to whose wait packing must not add.
  */
-static inline u32 pp_perf_target(u32 cpu_util, u32 task_util, int race, u32 capacity)
+static inline u32 pp_perf_target(u32 cpu_util, u32 task_util, int race, u32 capacity, u32 floor)
 {
-	u32 need = cpu_util > task_util ? cpu_util : task_util, floor = pp_perf_floor(capacity);
+	u32 need = cpu_util > task_util ? cpu_util : task_util;
 
 	need += need / PP_PERF_MARGIN_DIV;
 	if (race || need > capacity)

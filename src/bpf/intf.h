@@ -127,12 +127,14 @@ struct pp_topology {
 	u32 has_cpufreq;      /* frequencies change, and can be requested */
 	u16 cpu_of_rank[PP_MAX_CPUS], rank_of_cpu[PP_MAX_CPUS];
 	u16 capacity_of_rank[PP_MAX_CPUS];
+	/* The lowest performance target of each that saves energy, 0..capacity. */
+	u16 perf_floor_of_rank[PP_MAX_CPUS];
 	u16 llc_of_cpu[PP_MAX_CPUS];
 	/* Spans of ranks; an LLC is of one memory node. */
 	u16 llc_begin[PP_MAX_LLCS], llc_end[PP_MAX_LLCS], node_of_llc[PP_MAX_LLCS];
 	u16 node_begin[PP_MAX_NODES], node_end[PP_MAX_NODES];
 };
-_Static_assert(sizeof(struct pp_topology) == 21816, "pp_topology is shared with Rust");
+_Static_assert(sizeof(struct pp_topology) == 23864, "pp_topology is shared with Rust");
 
 /* What a CPU is to tasks that are free to move. */
 enum pp_cpu_state {

@@ -1,6 +1,7 @@
 //! The ranked machine as BPF reads it.
 
 use crate::bpf_intf as intf;
+use crate::machine::clock_floor::{Clocks, DEFAULT_PCT};
 use crate::machine::topology::Ranks;
 
 /// BPF keeps sets of ranks in words of this many bits.
@@ -12,7 +13,7 @@ fn set(ranks: &mut [u64], rank: usize) {
 
 /// What is uploaded before the scheduler is loaded: by the agent to the kernel, by the
 /// simulator to the same code. `tick_ns` is 1 s / HZ.
-pub fn of(ranks: &Ranks, tick_ns: u32, has_cpufreq: bool) -> Box<intf::pp_topology> {
+pub fn of(ranks: &Ranks, tick_ns: u32, clocks: &Clocks) -> Box<intf::pp_topology> {
     // SAFETY: integers alone, of which 0 is one.
     let mut topology: Box<intf::pp_topology> = Box::new(unsafe { std::mem::zeroed() });
     let cpus = ranks.cpus();
@@ -22,11 +23,13 @@ pub fn of(ranks: &Ranks, tick_ns: u32, has_cpufreq: bool) -> Box<intf::pp_topolo
     topology.efficient_end = ranks.nr_efficient() as u32;
     topology.threads_per_core = ranks.threads_per_core() as u32;
     topology.tick_ns = tick_ns;
-    topology.has_cpufreq = has_cpufreq.into();
+    topology.has_cpufreq = clocks.change.into();
     for (rank, cpu) in cpus.iter().enumerate() {
         topology.cpu_of_rank[rank] = cpu.cpu as u16;
         topology.rank_of_cpu[cpu.cpu] = rank as u16;
         topology.capacity_of_rank[rank] = cpu.capacity as u16;
+        let floor_pct = clocks.floor_pct.get(&cpu.cpu).copied().unwrap_or(DEFAULT_PCT);
+        topology.perf_floor_of_rank[rank] = (cpu.capacity as u32 * floor_pct / 100) as u16;
         if cpu.online {
             set(&mut topology.online, rank);
         }

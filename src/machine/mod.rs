@@ -3,6 +3,7 @@
 
 pub mod bpf_topology;
 pub mod cgroups;
+pub mod clock_floor;
 pub mod energy_model;
 pub mod kernel;
 pub mod sensors;

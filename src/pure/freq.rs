@@ -4,11 +4,14 @@ use super::*;
 
 #[test]
 fn the_performance_target_is_what_a_cpu_needs_and_no_less_than_pays() {
-    assert_eq!(native_perf_target(0, 0, 0, 1000), 550);
-    assert_eq!(native_perf_target(600, 100, 0, 1000), 675, "an eighth more");
-    assert_eq!(native_perf_target(100, 800, 0, 1000), 900, "what the task needed before");
-    assert_eq!(native_perf_target(0, 0, 1, 1000), 1000, "others wait, or nothing is known");
-    assert_eq!(native_perf_target(900, 0, 0, 400), 400);
+    let target = |cpu_util, task_util, race, capacity| {
+        native_perf_target(cpu_util, task_util, race, capacity, 550)
+    };
+    assert_eq!(target(0, 0, 0, 1000), 550);
+    assert_eq!(target(600, 100, 0, 1000), 675, "an eighth more");
+    assert_eq!(target(100, 800, 0, 1000), 900, "what the task needed before");
+    assert_eq!(target(0, 0, 1, 1000), 1000, "others wait, or nothing is known");
+    assert_eq!(target(900, 0, 0, 400), 400);
     let wait = |nr, waiting_ns| native_perf_others_wait(nr, waiting_ns) == 1;
     assert!(wait(1, 4 * MS) && !wait(1, 4 * MS - 1) && !wait(0, 9 * MS));
 }

@@ -24,7 +24,7 @@ use scx_utils::{scx_ops_attach, uei_set_size};
 
 use crate::bpf_intf as intf;
 use crate::machine::topology::Ranks;
-use crate::machine::{bpf_topology, kernel};
+use crate::machine::{bpf_topology, clock_floor, kernel};
 use crate::settings::policy::Policy;
 use crate::settings::workloads::Treatment;
 use bpf_skel::{BpfSkel, BpfSkelBuilder, OpenBpfSkel};
@@ -243,7 +243,8 @@ const ENQ_MIGRATION_DISABLED: u64 = 1 << 4;
 
 fn configure(skel: &mut OpenBpfSkel<'_>, ranks: &Ranks, policy: Policy) -> Result<()> {
     let rodata = skel.maps.rodata_data.as_mut().context("no .rodata")?;
-    let topology = bpf_topology::of(ranks, kernel::tick_ns()?, kernel::has_cpufreq());
+    let clocks = clock_floor::of_this_machine(kernel::has_cpufreq());
+    let topology = bpf_topology::of(ranks, kernel::tick_ns()?, &clocks);
     store(&mut rodata.topology, *topology);
     let bss = skel.maps.bss_data.as_mut().context(NO_DATA)?;
     store(&mut bss.policies[0], policy.to_bpf(ranks));
@@ -280,7 +281,7 @@ const NR_EVENTS: usize = intf::pp_event_PP_NR_EVENTS as usize;
 
 /// Sizes that C asserts too: what one side means the other reads.
 const _: () = {
-    assert!(size_of::<intf::pp_topology>() == 21_816);
+    assert!(size_of::<intf::pp_topology>() == 23_864);
     assert!(size_of::<intf::pp_policy>() == 56);
     assert!(size_of::<intf::pp_cpu>() == (152 + 8 * NR_EVENTS + 8).next_multiple_of(64));
     assert!(size_of::<intf::pp_active>() == 32);

@@ -5,10 +5,13 @@ use std::fmt;
 use std::str::FromStr;
 
 use anyhow::{Error, Result, bail};
-use powerpack_sim::{Comparator, Governor, Machine, PolicyBytes, Scheduler, System, TopologyBytes};
+use powerpack_sim::{
+    Comparator, Governor, Machine, MachineCpu, PolicyBytes, Scheduler, System, TopologyBytes,
+};
 
 use crate::bpf_intf::{pp_policy, pp_topology};
 use crate::machine::bpf_topology;
+use crate::machine::clock_floor::{Clocks, Point, floor_pct};
 use crate::machine::topology::{RankedCpu, Ranks};
 use crate::settings::named::NamedMode;
 use crate::settings::policy::{Choice, Mode, Policy, PolicyArgs};
@@ -97,9 +100,20 @@ pub fn rank(machine: &Machine) -> Result<Ranks> {
     Ranks::of(cpus.collect())
 }
 
+/// The clocks of a simulated machine: what the agent would know if it had been measured.
+fn clocks(machine: &Machine) -> Clocks {
+    let floor = |cpu: &MachineCpu| {
+        let (points, kept_mw) = (machine.working_points(cpu), machine.kept_awake_mw(cpu));
+        let points: Vec<Point> =
+            points.into_iter().map(|(speed, power)| Point { speed, power }).collect();
+        (cpu.cpu, floor_pct(&points, kept_mw))
+    };
+    Clocks { change: true, floor_pct: machine.cpus().iter().map(floor).collect() }
+}
+
 /// Ours on `machine`, whose ranks are given.
 pub fn powerpack(machine: &Machine, ranks: &Ranks, policy: pp_policy) -> Scheduler {
-    let topology = bpf_topology::of(ranks, machine.costs().tick_ns as u32, true);
+    let topology = bpf_topology::of(ranks, machine.costs().tick_ns as u32, &clocks(machine));
     // SAFETY: plain integers; the sizes are compared by the compiler.
     let bytes =
         unsafe { std::mem::transmute::<pp_topology, [u8; size_of::<pp_topology>()]>(*topology) };

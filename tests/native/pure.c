@@ -81,8 +81,8 @@ EXPORT(u32, fit_kind, (u32 util, u32 min, u32 max, const u32 *of_kind, u32 nr),
        (util, min, max, of_kind, nr))
 EXPORT(int, is_migration_off, (u32 levels, int current, u32 prologue), (levels, current, prologue))
 EXPORT(u32, scope_of, (const struct pp_policy *policy, const struct pp_need *need), (policy, need))
-EXPORT(u32, perf_target, (u32 cpu_util, u32 task_util, int race, u32 capacity),
-       (cpu_util, task_util, race, capacity))
+EXPORT(u32, perf_target, (u32 cpu_util, u32 task_util, int race, u32 capacity, u32 floor),
+       (cpu_util, task_util, race, capacity, floor))
 EXPORT(int, perf_others_wait, (s32 nr, u64 waiting_ns), (nr, waiting_ns))
 EXPORT(u32, perf_note, (struct pp_perf_peaks * peaks, u32 target, u64 now), (peaks, target, now))
 EXPORT(u32, perf_peak, (const struct pp_perf_peaks *peaks, u64 now), (peaks, now))

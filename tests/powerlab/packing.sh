@@ -20,6 +20,15 @@ done
 low_khz() { read -r khz <$CPUS/cpu4/cpufreq/scaling_cur_freq && [ "$khz" -lt 1800000 ]; }
 for _ in {1..40}; do low_khz && break || nap 0.05; done
 low_khz || fail "the clock is at $khz kHz before there is a load"
+# Of an A15 1200 of 2000 MHz are best by the kernel's energy model, so 47 % of its capacity, before
+# schedutil adds a quarter; 55 % where there is no model.
+for _ in {1..20}; do
+	asked=$(scx_powerpack status --json | grep -o '"cpu":4,[^}]*"perf_target":[0-9]*')
+	asked=${asked##*:}
+	[ "$asked" != $((1024 * 47 / 100)) ] || break
+	nap 0.2
+done
+[ "$asked" = $((1024 * 47 / 100)) ] || fail "an idle A15 is asked for $asked of 1024"
 # Started on a small CPU: the program is not known yet either, and would raise that clock before
 # its thread is there.
 taskset -c 0 powerpack-load hogs --count 1 --pin 4 --seconds 1 >/dev/null &

@@ -1,6 +1,7 @@
 //! Machines as TOML files describe them.
 
 mod lab;
+mod points;
 mod shipped;
 
 use std::collections::BTreeMap;
