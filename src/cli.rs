@@ -22,8 +22,9 @@ const METRICS_DEFAULT: &str = "127.0.0.1:9994";
 #[command(args_conflicts_with_subcommands = true)]
 pub struct Cli {
     /// How to place tasks: `packing` (the fewest CPUs that carry the load), `balance`
-    /// (the fewest last-level caches, spread inside them), `spread` (the idlest CPU), or
-    /// `auto` (by power profile, battery and load) [default: packing]
+    /// (the fewest last-level caches, spread inside them), `spread` (the idlest CPU), `energy` (as
+    /// few CPUs or as many as take the least), or `auto` (by power profile, battery and load)
+    /// [default: packing]
     #[arg(long)]
     pub mode: Option<String>,
 
@@ -87,7 +88,7 @@ pub enum Command {
     Completions { shell: clap_complete::Shell },
     /// Show the running scheduler's mode, or switch it and its knobs
     Mode {
-        /// The mode to switch to: packing, balance, spread or auto
+        /// The mode to switch to: packing, balance, spread, energy or auto
         mode: Option<String>,
         #[command(flatten)]
         policy: PolicyArgs,

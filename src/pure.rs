@@ -65,6 +65,7 @@ struct Need {
     workload: u32,
     util: u32,
     kind: u32,
+    is_short: i32,
 }
 
 #[link(name = "powerpack_pure", kind = "static")]
@@ -175,7 +176,7 @@ fn packing(max_ranks: u32) -> pp_policy {
         whole_llcs: 0,
         small_util: 1024,
         min_kind: 0,
-        pad: 0,
+        whole_groups: 0,
     }
 }
 
@@ -246,15 +247,21 @@ fn a_latency_is_in_the_first_bucket_whose_bound_it_does_not_exceed() {
 fn a_word_of_the_user_goes_before_capacity_and_capacity_before_size() {
     let (packing, small) = (packing(4), pp_policy { small_util: 205, ..packing(4) });
     let spread = pp_policy { min_ranks: 4, min_kind: 2, ..packing };
+    let energy = pp_policy { whole_groups: 1, ..packing };
     let need = Need::default();
+    let short = Need { is_short: 1, ..need };
     let (pack, at_once, efficient) = (
         Need { workload: intf::pp_workload_PP_WORKLOAD_PACK, ..need },
         Need { workload: intf::pp_workload_PP_WORKLOAD_SPREAD, ..need },
-        Need { workload: intf::pp_workload_PP_WORKLOAD_EFFICIENT, util: 1000, kind: 2 },
+        Need { workload: intf::pp_workload_PP_WORKLOAD_EFFICIENT, util: 1000, kind: 2, ..need },
     );
     let kind = |kind| intf::pp_scope_PP_SCOPE_KIND + kind;
     for (policy, need, scope) in [
         (packing, need, intf::pp_scope_PP_SCOPE_ACTIVE),
+        (packing, short, intf::pp_scope_PP_SCOPE_ACTIVE),
+        (energy, short, intf::pp_scope_PP_SCOPE_PACKED),
+        (energy, need, intf::pp_scope_PP_SCOPE_ACTIVE),
+        (energy, Need { kind: 1, ..short }, kind(1)),
         (packing, pack, intf::pp_scope_PP_SCOPE_ACTIVE),
         (spread, pack, intf::pp_scope_PP_SCOPE_PACKED),
         (packing, at_once, intf::pp_scope_PP_SCOPE_USABLE),

@@ -57,7 +57,7 @@ shift
 echo "kernel $(uname -r)"
 for system in $systems; do
 	case $system in
-	packing | balance | spread)
+	packing | balance | energy | spread)
 		govern schedutil
 		start --mode "$system" >/dev/null
 		;;

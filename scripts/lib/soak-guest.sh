@@ -2,7 +2,7 @@
 # In the VM: the soak. Prints a row of a table now and then. Argument: minutes.
 . "$TREE/tests/vm/lib.bash"
 minutes=$1
-MODES=(packing spread balance auto)
+MODES=(packing spread balance energy auto)
 config=/tmp/soak.toml
 switches=0 reloads=0 hotplugs=0
 
@@ -18,7 +18,7 @@ row() {
 # What happens in step $1: one a second.
 step() {
 	local step=$1
-	scx_powerpack mode "${MODES[step % 4]}" >/dev/null || fail "no switch in step $step"
+	scx_powerpack mode "${MODES[step % ${#MODES[@]}]}" >/dev/null || fail "no switch in step $step"
 	switches=$((switches + 1))
 	if [ $((step % 10)) = 3 ]; then
 		printf 'mode = "packing"\n[policy]\nfill_pct = %d\n' $((60 + step % 40)) >$config

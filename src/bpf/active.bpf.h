@@ -215,6 +215,14 @@ static __always_inline u32 end_of_llc(u32 needed, u32 ceiling)
 	return end < ceiling ? end : ceiling;
 }
 
+/* The end of the group that the last of @needed ranks is in. */
+static __always_inline u32 end_of_group(u32 needed, u32 ceiling)
+{
+	u32 end = topology.group_end[(needed - 1) % PP_MAX_CPUS];
+
+	return end < ceiling ? end : ceiling;
+}
+
 /* Size the active set of a node; returns whether it has changed. */
 verified_once bool size_node(u32 node, u64 now, bool at_once)
 {
@@ -234,6 +242,8 @@ verified_once bool size_node(u32 node, u64 now, bool at_once)
 					&state->shrink_since_ns);
 	if (policy->whole_llcs && needed > begin)
 		needed = end_of_llc(needed, ceiling);
+	if (policy->whole_groups && needed > begin)
+		needed = end_of_group(needed, ceiling);
 	state->end = needed;
 	state->packed = sizing->packed;
 	if (needed != was)

@@ -51,6 +51,7 @@ enum pp_mode {
 	PP_MODE_SPREAD = 0,
 	PP_MODE_PACKING = 1,
 	PP_MODE_BALANCE = 2,
+	PP_MODE_ENERGY = 3,
 };
 
 /* What the user's table says of a cgroup; nothing: the mode decides. */
@@ -98,7 +99,8 @@ struct pp_policy {
 	u32 small_util;
 	/* Tasks are for this kind of core or a larger one as long as one is idle. */
 	u32 min_kind;
-	u32 pad;
+	/* The active set is made of whole groups, and short runs are packed inside it. */
+	u32 whole_groups;
 };
 _Static_assert(sizeof(struct pp_policy) == 56, "pp_policy is shared with Rust");
 
@@ -133,8 +135,12 @@ struct pp_topology {
 	/* Spans of ranks; an LLC is of one memory node. */
 	u16 llc_begin[PP_MAX_LLCS], llc_end[PP_MAX_LLCS], node_of_llc[PP_MAX_LLCS];
 	u16 node_begin[PP_MAX_NODES], node_end[PP_MAX_NODES];
+	/* Cores of one kind in one LLC, where a run can be worth waking another of them: of each
+	 * rank the end of its group. */
+	u16 group_end[PP_MAX_CPUS];
+	u64 group_run_ns; /* shorter runs are not worth it; 0: there are no groups */
 };
-_Static_assert(sizeof(struct pp_topology) == 23864, "pp_topology is shared with Rust");
+_Static_assert(sizeof(struct pp_topology) == 25920, "pp_topology is shared with Rust");
 
 /* What a CPU is to tasks that are free to move. */
 enum pp_cpu_state {

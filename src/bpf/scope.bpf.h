@@ -93,6 +93,7 @@ verified_once u32 scope_of(const struct pp_task *task __arg_nonnull)
 		.workload = task->kept_small ? PP_WORKLOAD_EFFICIENT : task->workload,
 		.util = task_util(task),
 		.kind = task->kind,
+		.is_short = task->run_est_ns < topology.group_run_ns,
 	};
 
 	u32 scope = pp_scope_of(policy_now(), &need);

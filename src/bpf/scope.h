@@ -13,6 +13,7 @@ struct pp_need {
 	u32 workload; /* enum pp_workload: what the user's table says of its cgroup */
 	u32 util;     /* what it uses or was remembered to use, 0..1024 */
 	u32 kind;     /* the smallest kind of core that carries it: pp_fit_kind() */
+	int is_short; /* its runs are not worth waking another CPU of a group */
 };
 
 /*
@@ -64,7 +65,7 @@ static inline u32 pp_scope_of(const struct pp_policy *policy, const struct pp_ne
 		return PP_SCOPE_KIND + kind;
 	if (task->workload == PP_WORKLOAD_SPREAD || task->util > policy->small_util)
 		return PP_SCOPE_USABLE;
-	return PP_SCOPE_ACTIVE;
+	return policy->whole_groups && task->is_short ? PP_SCOPE_PACKED : PP_SCOPE_ACTIVE;
 }
 
 /* Whether a task may leave its scope for any usable CPU if that has no idle one: to

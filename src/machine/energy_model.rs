@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use scx_utils::{EnergyModel, PerfDomain};
 
 /// At this share of its highest performance a CPU is looked at (%): what our wishes come to
-/// when it is not full (clock_floor.rs says from where on it pays).
+/// when it is not full (power_model.rs says from where on it pays).
 const WORKING_POINT_PCT: usize = 70;
 /// Energies are compared as whole numbers of power x this / performance.
 const SCALE: u64 = 1 << 10;

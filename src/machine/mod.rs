@@ -3,8 +3,9 @@
 
 pub mod bpf_topology;
 pub mod cgroups;
-pub mod clock_floor;
+
 pub mod energy_model;
 pub mod kernel;
+pub mod power_model;
 pub mod sensors;
 pub mod topology;

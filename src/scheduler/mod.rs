@@ -19,12 +19,14 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result};
 use libbpf_rs::skel::{OpenSkel, Skel, SkelBuilder};
 use libbpf_rs::{Link, OpenObject, PrintLevel, ProgramInput};
-use log::debug;
+use log::{debug, info};
 use scx_utils::{scx_ops_attach, uei_set_size};
 
 use crate::bpf_intf as intf;
+use crate::machine::power_model::PowerModel;
 use crate::machine::topology::Ranks;
-use crate::machine::{bpf_topology, clock_floor, kernel};
+use crate::machine::{bpf_topology, kernel};
+use crate::settings::mode::Mode;
 use crate::settings::policy::Policy;
 use crate::settings::workloads::Treatment;
 use bpf_skel::{BpfSkel, BpfSkelBuilder, OpenBpfSkel};
@@ -37,6 +39,7 @@ pub struct Scheduler<'a> {
     skel: BpfSkel<'a>,
     link: Option<Link>,
     slot: u32,
+    power_is_known: bool,
 }
 
 /// libbpf maps the programs' variables into memory as it loads them.
@@ -69,13 +72,14 @@ impl<'a> Scheduler<'a> {
         quiet_libbpf(verbose);
         scx_utils::try_set_rlimit_infinity();
         let mut skel = open(object)?;
-        configure(&mut skel, ranks, policy)?;
+        let power_is_known = configure(&mut skel, ranks, policy)?;
         let mut skel = skel.load().map_err(kernel::explain_load_failure)?;
         if verbose {
             log_verified(&skel);
         }
         let link = scx_ops_attach!(skel, powerpack_ops).map_err(kernel::explain_attach_failure)?;
-        Ok(Scheduler { skel, link: Some(link), slot: 0 })
+        say_what_energy_goes_by(policy, power_is_known);
+        Ok(Scheduler { skel, link: Some(link), slot: 0, power_is_known })
     }
 
     /// Puts `policy` in force: one write and one BPF call, nothing is detached.
@@ -88,6 +92,7 @@ impl<'a> Scheduler<'a> {
         let input = ProgramInput { context_in: Some(bytes_of(&mut args)), ..Default::default() };
         self.skel.progs.apply_policy.test_run(input).context("cannot switch")?;
         self.slot = slot;
+        say_what_energy_goes_by(policy, self.power_is_known);
         let active_set = &self.skel.maps.bss_pp_active_data.as_ref().context(NO_DATA)?.active_set;
         let active = || load::<_, intf::pp_active>(active_set);
         while active().stale != 0 && begin.elapsed() < SIZING_LIMIT {
@@ -183,6 +188,17 @@ fn quiet_libbpf(verbose: bool) {
     libbpf_rs::set_print(verbose.then_some((PrintLevel::Debug, log)));
 }
 
+fn say_what_energy_goes_by(policy: Policy, power_is_known: bool) {
+    if policy.mode == Mode::Energy {
+        let by = if power_is_known {
+            "the kernel's energy model"
+        } else {
+            "defaults for any machine, as the kernel has no energy model of this one"
+        };
+        info!("mode energy goes by {by}");
+    }
+}
+
 /// How many instructions the verifier looked at, by program: that is what loading takes
 /// its time for.
 fn log_verified(skel: &BpfSkel<'_>) {
@@ -241,14 +257,15 @@ fn open(object: &mut MaybeUninit<OpenObject>) -> Result<OpenBpfSkel<'_>> {
 /// migration disabled too.
 const ENQ_MIGRATION_DISABLED: u64 = 1 << 4;
 
-fn configure(skel: &mut OpenBpfSkel<'_>, ranks: &Ranks, policy: Policy) -> Result<()> {
+/// Writes what the programs find as they are loaded; returns whether the machine's power is known.
+fn configure(skel: &mut OpenBpfSkel<'_>, ranks: &Ranks, policy: Policy) -> Result<bool> {
     let rodata = skel.maps.rodata_data.as_mut().context("no .rodata")?;
-    let clocks = clock_floor::of_this_machine(kernel::has_cpufreq());
-    let topology = bpf_topology::of(ranks, kernel::tick_ns()?, &clocks);
+    let power = PowerModel::of_this_machine(ranks, kernel::has_cpufreq());
+    let topology = bpf_topology::of(ranks, kernel::tick_ns()?, &power);
     store(&mut rodata.topology, *topology);
     let bss = skel.maps.bss_data.as_mut().context(NO_DATA)?;
     store(&mut bss.policies[0], policy.to_bpf(ranks));
-    Ok(())
+    Ok(power.is_known)
 }
 
 /// The first queue of a single CPU.
@@ -281,7 +298,7 @@ const NR_EVENTS: usize = intf::pp_event_PP_NR_EVENTS as usize;
 
 /// Sizes that C asserts too: what one side means the other reads.
 const _: () = {
-    assert!(size_of::<intf::pp_topology>() == 23_864);
+    assert!(size_of::<intf::pp_topology>() == 25_920);
     assert!(size_of::<intf::pp_policy>() == 56);
     assert!(size_of::<intf::pp_cpu>() == (152 + 8 * NR_EVENTS + 8).next_multiple_of(64));
     assert!(size_of::<intf::pp_active>() == 32);

@@ -74,6 +74,8 @@ pub struct EppByMode {
     pub balance: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub spread: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub energy: Option<String>,
 }
 
 impl EppByMode {
@@ -83,6 +85,7 @@ impl EppByMode {
             Mode::Packing => self.packing.as_deref(),
             Mode::Balance => self.balance.as_deref(),
             Mode::Spread => self.spread.as_deref(),
+            Mode::Energy => self.energy.as_deref(),
         }
     }
 }

@@ -17,11 +17,13 @@ pub enum Mode {
     Balance,
     /// The fewest CPUs whose capacity carries the load.
     Packing,
+    /// What spends the least energy: the fewest CPUs for short runs, whole groups for long ones.
+    Energy,
 }
 
 impl Mode {
     /// All of them, in the order in which messages list them.
-    pub const ALL: [Mode; 3] = [Mode::Spread, Mode::Balance, Mode::Packing];
+    pub const ALL: [Mode; 4] = [Mode::Spread, Mode::Balance, Mode::Packing, Mode::Energy];
 
     /// The mode's name, the same everywhere.
     pub fn name(self) -> &'static str {
@@ -29,6 +31,7 @@ impl Mode {
             Mode::Spread => "spread",
             Mode::Balance => "balance",
             Mode::Packing => "packing",
+            Mode::Energy => "energy",
         }
     }
 
@@ -38,6 +41,7 @@ impl Mode {
             Mode::Spread => intf::pp_mode_PP_MODE_SPREAD,
             Mode::Balance => intf::pp_mode_PP_MODE_BALANCE,
             Mode::Packing => intf::pp_mode_PP_MODE_PACKING,
+            Mode::Energy => intf::pp_mode_PP_MODE_ENERGY,
         }
     }
 }

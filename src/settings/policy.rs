@@ -164,7 +164,7 @@ impl Policy {
             max_ranks: ceiling,
             // Two threads of a core are each slower than alone.
             idle_core_first: 1,
-            sync_stacks: (self.mode == Mode::Packing).into(),
+            sync_stacks: matches!(self.mode, Mode::Packing | Mode::Energy).into(),
             whole_llcs: (self.mode == Mode::Balance).into(),
             small_util: match self.pack {
                 Pack::All => intf::pp_limits_PP_CAPACITY_MAX,
@@ -172,7 +172,7 @@ impl Policy {
             },
             // The fastest first: no task waits to save energy in spread.
             min_kind: if spread { largest_kind } else { 0 },
-            pad: 0,
+            whole_groups: (self.mode == Mode::Energy).into(),
         }
     }
 }

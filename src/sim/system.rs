@@ -11,7 +11,7 @@ use powerpack_sim::{
 
 use crate::bpf_intf::{pp_policy, pp_topology};
 use crate::machine::bpf_topology;
-use crate::machine::clock_floor::{Clocks, Point, floor_pct};
+use crate::machine::power_model::{CpuPower, Point, PowerModel};
 use crate::machine::topology::{RankedCpu, Ranks};
 use crate::settings::named::NamedMode;
 use crate::settings::policy::{Choice, Mode, Policy, PolicyArgs};
@@ -100,20 +100,26 @@ pub fn rank(machine: &Machine) -> Result<Ranks> {
     Ranks::of(cpus.collect())
 }
 
-/// The clocks of a simulated machine: what the agent would know if it had been measured.
-fn clocks(machine: &Machine) -> Clocks {
-    let floor = |cpu: &MachineCpu| {
-        let (points, kept_mw) = (machine.working_points(cpu), machine.kept_awake_mw(cpu));
-        let points: Vec<Point> =
-            points.into_iter().map(|(speed, power)| Point { speed, power }).collect();
-        (cpu.cpu, floor_pct(&points, kept_mw))
+/// The power of a simulated machine: what the agent would know if it had been measured.
+fn power_model(machine: &Machine, ranks: &Ranks) -> PowerModel {
+    let power = |cpu: &MachineCpu| {
+        let points = machine.working_points(cpu).into_iter();
+        CpuPower {
+            points: points.map(|(speed, power)| Point { speed, power }).collect(),
+            kept_awake: machine.kept_awake_mw(cpu),
+            exit_us: 0.0,
+        }
     };
-    Clocks { change: true, floor_pct: machine.cpus().iter().map(floor).collect() }
+    let cpus = machine.cpus();
+    let powers = cpus.iter().map(|cpu| (cpu.cpu, power(cpu))).collect();
+    let exit_us = |cpu: usize| machine.exit_us(&cpus[cpu]);
+    PowerModel::of(ranks, &powers, true, exit_us)
 }
 
 /// Ours on `machine`, whose ranks are given.
 pub fn powerpack(machine: &Machine, ranks: &Ranks, policy: pp_policy) -> Scheduler {
-    let topology = bpf_topology::of(ranks, machine.costs().tick_ns as u32, &clocks(machine));
+    let topology =
+        bpf_topology::of(ranks, machine.costs().tick_ns as u32, &power_model(machine, ranks));
     // SAFETY: plain integers; the sizes are compared by the compiler.
     let bytes =
         unsafe { std::mem::transmute::<pp_topology, [u8; size_of::<pp_topology>()]>(*topology) };

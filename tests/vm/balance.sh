@@ -24,6 +24,14 @@ scx_powerpack mode packing >/dev/null
 powerpack-load periodic --seconds 4 --settle 2 --phases even '1/20*4' >/tmp/load.json
 [ "$(used /tmp/load.json 8)" = 0 ] || fail "packing spreads it: $(cat /tmp/load.json)"
 
+echo "energy, in a VM that says nothing of its power, does as balance"
+scx_powerpack mode energy >/dev/null
+grep -q 'mode energy goes by defaults' $LOG || fail "it does not say what energy goes by"
+powerpack-load periodic --seconds 4 --settle 2 '3/20*4' >/tmp/load.json
+read -r first second < <(by_llc /tmp/load.json)
+[ "$first" -ge 40 ] && [ "$second" -le 5 ] || fail "energy uses both LLCs: $(cat /tmp/load.json)"
+[[ $(used /tmp/load.json 8) =~ ^(0|1)+(2|3)+$ ]] || fail "it is on one core: $(cat /tmp/load.json)"
+
 echo "what one LLC does not carry uses both"
 scx_powerpack mode balance >/dev/null
 powerpack-load hogs --seconds 2 --count 4 >/tmp/load.json

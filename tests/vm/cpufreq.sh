@@ -9,7 +9,7 @@
 prefix=$(mktemp -d)
 mkdir -p "$prefix/sys/devices/system"
 cp -r /sys/devices/system/{cpu,node} "$prefix/sys/devices/system/" 2>/dev/null || true
-# Of 1024: DEFAULT_PCT (src/machine/clock_floor.rs), as there is no energy model.
+# Of 1024: FLOOR_DEFAULT_PCT (src/machine/power_model.rs), as there is no energy model.
 FLOOR=563
 
 # The performance target of CPU $1: as `status` reports it now.

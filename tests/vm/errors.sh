@@ -4,7 +4,7 @@
 . "$(dirname "$0")/lib.bash"
 
 refused 'needs root' setpriv --reuid 65534 --clear-groups -- "$(command -v scx_powerpack)"
-refused "unknown mode 'turbo': choose one of spread, balance, packing, or auto" scx_powerpack --mode turbo
+refused "unknown mode 'turbo': choose one of spread, balance, packing, energy, or auto" scx_powerpack --mode turbo
 refused "unknown mode 'turbo'" scx_powerpack mode turbo
 refused 'out of range.*1\.\.4' scx_powerpack --max-cores 0
 refused 'out of range.*1\.\.4' scx_powerpack --max-cores 5

@@ -10,7 +10,7 @@
 last=$(scx_powerpack topology | awk 'END { print $2 }')
 [ "$last" = 7 ] || fail "isolated CPUs are not the last: $(scx_powerpack topology)"
 [ "${1:-}" = eevdf ] || start --mode packing
-modes='packing balance spread'
+modes='packing balance spread energy'
 [ "${1:-}" != eevdf ] || modes=''
 for mode in $modes; do
 	scx_powerpack mode $mode >/dev/null

@@ -3,7 +3,7 @@
 # vm: --slow-virtual-time
 . "$(dirname "$0")/lib.bash"
 
-for mode in packing balance spread; do
+for mode in packing balance spread energy; do
 	start --mode $mode
 	[ "$(scx_powerpack mode)" = $mode ] || fail "mode is not $mode"
 	[[ $(scx_powerpack status --json) == *"\"mode\":\"$mode\""* ]] || fail "the JSON does not say $mode"

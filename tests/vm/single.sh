@@ -4,7 +4,7 @@
 . "$(dirname "$0")/lib.bash"
 
 start --mode packing
-for mode in packing balance spread; do
+for mode in packing balance spread energy; do
 	scx_powerpack mode $mode >/dev/null
 	powerpack-load hogs --seconds 3 --count 3 >/tmp/hogs.json
 	for s in $(json_list cpu_s </tmp/hogs.json); do

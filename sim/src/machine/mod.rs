@@ -1,5 +1,6 @@
 //! Machines as TOML files describe them.
 
+mod draw;
 mod lab;
 mod points;
 mod shipped;

@@ -20,6 +20,16 @@ impl Machine {
             .collect()
     }
 
+    /// How long `cpu` takes to leave the deepest idle state that saves it anything (us).
+    pub fn exit_us(&self, cpu: &MachineCpu) -> f64 {
+        let idle = &self.core_of(cpu).idle;
+        let deepest = idle.iter().rev().find(|state| {
+            let same = |other: &&super::IdleState| other.mw <= state.mw;
+            idle.iter().find(same).is_some_and(|first| first.name == state.name)
+        });
+        deepest.map_or(0.0, |state| state.exit_us)
+    }
+
     /// What its LLC and its package take more because `cpu` is awake, if it is the only one (mW).
     pub fn kept_awake_mw(&self, cpu: &MachineCpu) -> f64 {
         kept_awake_mw(&self.uncore_of_llc(cpu.llc)) + kept_awake_mw(&self.package)

@@ -42,6 +42,7 @@ pub fn pressed(model: &mut Model, key: KeyEvent) -> Action {
         KeyCode::Char('p') => return switch(model, Choice::Fixed(Mode::Packing)),
         KeyCode::Char('b') => return switch(model, Choice::Fixed(Mode::Balance)),
         KeyCode::Char('s') => return switch(model, Choice::Fixed(Mode::Spread)),
+        KeyCode::Char('e') => return switch(model, Choice::Fixed(Mode::Energy)),
         KeyCode::Char('a') => return switch(model, Choice::Auto),
         KeyCode::Char('+' | '=') => return move_ceiling(model, 1),
         KeyCode::Char('-') => return move_ceiling(model, -1),

@@ -287,7 +287,7 @@ fn keys_pause_sort_scroll_and_help() {
     assert!(lines[10].contains("by CPU") && lines[12].ends_with("task-4"));
     key(&mut model, '?');
     let text = screen(&mut model, 80, 24).join("\n");
-    assert!(text.contains("p b s a    mode packing") && text.contains("not reported here"));
+    assert!(text.contains("p b s e a  mode packing") && text.contains("not reported here"));
     assert_eq!(key(&mut model, 's'), Action::None, "it closes the help");
     assert!(!model.help);
 }

@@ -20,10 +20,10 @@ const HEADER: u16 = 4;
 /// The height that is kept for the tasks, with their title, unless the CPUs need all.
 const TASKS_MIN: u16 = 5;
 
-const KEYS: &str = "q quit  ? help  p b s a mode  + - ceiling  Space pause  o sort";
+const KEYS: &str = "q quit  ? help  p b s e a mode  + - ceiling  Space pause  o sort";
 
 const HELP: &str = "\
-p b s a    mode packing, balance, spread, auto      (root)
+p b s e a  mode packing, balance, spread, energy, auto  (root)
 + -        one core more or less may be used        (root)
 Space      pause, go on
 o          sort the tasks: utilization, CPU, PID, name

@@ -51,12 +51,13 @@ fn cases() -> impl Strategy<Value = Case> {
 }
 
 /// Those that are switched between, in turn.
-fn policies(ranks: &Ranks) -> [PolicyBytes; 4] {
+fn policies(ranks: &Ranks) -> [PolicyBytes; 5] {
     [
         Policy::of(Mode::Spread),
         Policy::of(Mode::Balance),
         Policy { pack: Pack::Small, ..Policy::of(Mode::Packing) },
         Policy::of(Mode::Packing),
+        Policy::of(Mode::Energy),
     ]
     .map(|policy| bytes_of(policy.to_bpf(ranks)))
 }

@@ -1,6 +1,7 @@
 //! `scx_powerpack sim table NAME`: the published tables made again, each number
 //! beside the published one, and our modes below the systems that they come from.
 
+mod draws;
 mod ebizzy;
 mod energy;
 mod non_idle;
@@ -21,7 +22,7 @@ const SEED: u64 = 1;
 /// A table by its name, and how it is made.
 type Table = (&'static str, &'static str, fn() -> Result<()>);
 
-const TABLES: [Table; 10] = [
+const TABLES: [Table; 11] = [
     ("audio", "non-idle % of three CPUs, audio playback (2013)", non_idle::audio),
     ("web-audio", "the same, web pages rendered during audio playback", non_idle::web_audio),
     ("native8", "the same, eight threads that compute", non_idle::native8),
@@ -30,6 +31,7 @@ const TABLES: [Table; 10] = [
     ("sched_mc", "performance and power at each level of sched_mc (2009)", sched_mc::print),
     ("run-period", "overruns and overhead of frequency governors (2016)", run_period::print),
     ("energy", "energy of our modes beside the best static placement", energy::print),
+    ("draws", "energy of mode energy on machines drawn at random", draws::print),
     ("reality", "the test VM's measured tables beside simulated ones", reality::cpus),
     ("laboratory", "power in the laboratory beside simulated", reality::power),
 ];
@@ -131,6 +133,23 @@ mod tests {
         }
         let late = run(9.0, 12.0, "3.9+schedutil").overruns;
         assert!(late > 0, "the model of schedutil is not late either");
+    }
+
+    #[test]
+    fn energy_takes_no_more_than_the_best_of_the_other_modes() {
+        // Of each of them another mode is the best one.
+        for (machine, load) in [
+            ("chromebook2", "tiny"),
+            ("tc2-a7", "short"),
+            ("hybrid-laptop", "light"),
+            ("phone", "short"),
+        ] {
+            let taken = |mode: &Mode| outcome(machine, load, mode.name()).energy.total_mj();
+            let others = Mode::ALL.iter().filter(|mode| **mode != Mode::Energy);
+            let best = others.map(taken).fold(f64::INFINITY, f64::min);
+            let energy = taken(&Mode::Energy);
+            assert!(energy <= 1.02 * best, "{load} on {machine}: {energy} mJ, and {best}");
+        }
     }
 
     #[test]
