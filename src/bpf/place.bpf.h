@@ -305,7 +305,9 @@ verified_once bool spill(struct task_struct *p __arg_trusted, struct pp_task *ta
 		join_queue(task, cpu_queue(here));
 		insert_queue(p, task, cpu_queue(here), enq_flags);
 	}
-	count_spill(home_node(here));
+	/* In a group what does not wait for the packed CPUs may have another active one. */
+	if (!is_active(cpu))
+		count_spill(home_node(here));
 	/* This one too: it may be about to go idle (SCX_ENQ_LAST). */
 	scx_bpf_kick_cpu(cpu, 0);
 	return true;
