@@ -82,9 +82,9 @@ boot() {
 	! grep -q 'the VM ended without a word' "$log" || run_suite "$kernel" "$options" "$log" "$@"
 	rm -f "$STEPS/running/$name"
 	for file in "$@"; do
-		verdict=$(sed -n "s/^\(ok\|FAILED\) *$(basename "$file" .sh) (\([0-9]*\) s)/\1 \2/p" "$log" | tail -n 1)
+		verdict=$(sed -n "s/^\(ok\|skipped\|FAILED\) *$(basename "$file" .sh) (\([0-9]*\) s)/\1 \2/p" "$log" | tail -n 1)
 		read -r verdict seconds <<<"${verdict:-FAILED 0}"
-		[ "$verdict" = ok ] || printed_by "$(basename "$file" .sh)" <"$log" |
+		[ "$verdict" != FAILED ] || printed_by "$(basename "$file" .sh)" <"$log" |
 			keep_failure "$(basename "$file" .sh) on Linux $kernel"
 		printf '%s\t%s\t%s\n' "$seconds" "$verdict" "$(basename "$file" .sh) on Linux $kernel" >>"$STEPS/tests"
 	done
@@ -95,7 +95,7 @@ boot() {
 # What the failed test $1 has printed, in the log of its boot on stdin; all, if it has no verdict.
 printed_by() {
 	awk -v test="$1" '
-		/^(ok|FAILED) / { inside = ($1 == "FAILED" && $2 == test); seen = seen || inside; next }
+		/^(ok|skipped|FAILED) / { inside = ($1 == "FAILED" && $2 == test); seen = seen || inside; next }
 		{ all = all $0 "\n"; if (inside) print }
 		END { if (!seen) printf "%s", all }'
 }
@@ -115,7 +115,7 @@ add_durations() {
 	local line begin=$SECONDS
 	while IFS= read -r line; do
 		case $line in
-		'ok '* | 'FAILED '*)
+		'ok '* | 'skipped '* | 'FAILED '*)
 			line+=" ($((SECONDS - begin)) s)"
 			begin=$SECONDS
 			;;
