@@ -1,7 +1,7 @@
 # shellcheck shell=bash
-# What is built for arm64 on this machine, in a root of Debian sid in the cache. That has a Rust new
-# enough, with its standard library for arm64, so nothing but Debian's own toolchain is used. Sourced
-# after deps.sh.
+# What is built for arm64 on this machine, and what VMs of arm64 run over: two roots of Debian sid in
+# the cache. That has a Rust new enough, with its standard library for arm64, so nothing but Debian's
+# own toolchain is used. Sourced after deps.sh.
 
 . "$TREE/scripts/lib/roots.sh"
 
@@ -12,6 +12,13 @@ ARM64_OBJECTS=${CARGO_TARGET_DIR:-$TREE/target}/arm64
 # A part of the build runs here: the libraries are there twice.
 ARM64_BUILD_PACKAGES=(ca-certificates cargo rustc libstd-rust-dev:arm64 clang-19 llvm-19
 	crossbuild-essential-arm64 pkgconf make libelf-dev libelf-dev:arm64 zlib1g-dev zlib1g-dev:arm64)
+
+# What the tests in a VM run, beside the essential: x86 VMs have it from this machine.
+ARM64_GUEST_PACKAGES=(bpftool dbus gawk git iproute2 jq kmod libelf1t64 procps prometheus python3-dbusmock
+	python3-prometheus-client rt-tests stress-ng systemd-sysv tmux zlib1g)
+
+# QEMU that runs programs of arm64, from sid: static, and not installed.
+ARM64_EMULATOR=$ARM64/qemu-aarch64
 
 # As root, with this user's cache.
 as_root_here() { as_root env HOME="$HOME" XDG_CACHE_HOME="${CACHE%/*}" "$@"; }
@@ -30,6 +37,22 @@ ensure_arm64_root() {
 make_build_root() {
 	stage "making a root to build for arm64 in, once" as_root_here \
 		"$TREE/scripts/lib/make-root.sh" "$@" --architectures=amd64,arm64
+}
+
+make_guest_root() {
+	[ -x "$ARM64_EMULATOR" ] || stage "fetching QEMU for programs of arm64" fetch_emulator
+	stage "making a root of arm64, once" as_root_here \
+		"$TREE/scripts/lib/arm64-emulated.sh" "$ARM64_EMULATOR" \
+		"$TREE/scripts/lib/make-root.sh" "$@" --architectures=arm64 --skip=check/qemu
+}
+
+fetch_emulator() {
+	local dir
+	dir=$(mktemp -d "$ARM64/qemu.XXXX")
+	(cd "$dir" && private_apt sid -qq download qemu-user)
+	dpkg --fsys-tarfile "$dir"/qemu-user_*.deb | tar -C "$dir" -x ./usr/bin/qemu-aarch64
+	mv "$dir/usr/bin/qemu-aarch64" "$ARM64_EMULATOR"
+	rm -rf "$dir"
 }
 
 # in_build_root COMMAND..: run it, as this user, over the tree and Cargo's cache of crates. In
@@ -58,4 +81,8 @@ arm64_programs() {
 	local dir=$1
 	[ "$1" != dev ] || dir=debug
 	echo "$ARM64_OBJECTS/$RUST_TARGET/$dir"
+}
+
+ensure_arm64_guest_root() {
+	locked arm64-guest-root ensure_arm64_root guest "$(IFS=, && echo "${ARM64_GUEST_PACKAGES[*]}")" make_guest_root
 }
