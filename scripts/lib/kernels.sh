@@ -4,14 +4,16 @@
 # machine's power; and powerlab-debug, the same with the kernel's checks of locks. Sourced after
 # tools.sh.
 
-# The path of kernel $1, fetched or built if it is missing.
+# The path of kernel $1 for $2 (amd64 or arm64), fetched or built if it is missing.
 kernel_path() {
-	case $1 in
-	7) locked kernel-7 ensure_kernel_7 ;;
-	6.12 | powerlab | powerlab-debug) locked "kernel-$1" ensure_kernel_6_12 "$1" ;;
+	local arch=${2:-amd64}
+	case $1,$arch in
+	7,*) locked "kernel-7-$arch" ensure_kernel_7 "$arch" ;;
+	*,arm64) die "no kernel '$1' for arm64: there is 7" ;;
+	6.12,* | powerlab,* | powerlab-debug,*) locked "kernel-$1" ensure_kernel_6_12 "$1" ;;
 	*) die "no kernel '$1': choose 6.12, 7, powerlab or powerlab-debug" ;;
 	esac
-	echo "$CACHE/kernels/$(kernel_name "$1")/vmlinuz"
+	echo "$CACHE/kernels/$(kernel_name "$1" "$arch")/vmlinuz"
 }
 
 # What our builds of 6.12 are made of, beside its source.
@@ -22,11 +24,12 @@ kernel_inputs() {
 	[ "$1" != powerlab-debug ] || cat "$POWERLAB/debug.config"
 }
 
-# The name of kernel $1 in the cache: ours are one for each configuration and driver.
+# The name of kernel $1 for $2 in the cache: ours are one for each configuration and driver.
 kernel_name() {
-	case $1 in
-	6.12 | powerlab*) echo "$1-$(kernel_inputs "$1" | sha256sum | cut -c1-16)" ;;
-	*) echo "$1" ;;
+	case $1,$2 in
+	6.12,* | powerlab*,*) echo "$1-$(kernel_inputs "$1" | sha256sum | cut -c1-16)" ;;
+	*,amd64) echo "$1" ;;
+	*) echo "$1-$2" ;;
 	esac
 }
 
@@ -37,11 +40,12 @@ keep_kernel() {
 	mv "$1" "$CACHE/kernels/$2"
 }
 
-# Unpack the newest 7.x kernel of Debian sid into $1/kernel, with the one module that a
+# Unpack the newest 7.x kernel of Debian sid for $2 into $1/kernel, with the one module that a
 # test needs.
 fetch_kernel_7() {
 	local dir=$1 package deb
-	package=$(private_apt sid search --names-only '^linux-binary-7\.[0-9.]*.*-cloud-amd64$' |
+	local -x APT_ARCH=$2
+	package=$(private_apt sid search --names-only "^linux-binary-7\.[0-9.]*.*-cloud-$2\$" |
 		cut -d' ' -f1 | sort -V | tail -n 1)
 	[ -n "$package" ] || die "Debian sid offers no 7.x cloud kernel"
 	(cd "$dir" && private_apt sid -qq download \
@@ -57,12 +61,13 @@ fetch_kernel_7() {
 }
 
 ensure_kernel_7() {
-	local dir
-	[ ! -s "$CACHE/kernels/7/overlay.ko" ] || return 0
+	local dir name
+	name=$(kernel_name 7 "$1")
+	[ ! -s "$CACHE/kernels/$name/overlay.ko" ] || return 0
 	ensure_packages xz-utils
-	dir=$(mktemp -d "$CACHE/kernel-7.XXXX")
-	stage "fetching Linux 7 from Debian sid" fetch_kernel_7 "$dir"
-	keep_kernel "$dir/kernel" 7
+	dir=$(mktemp -d "$CACHE/kernel-$name.XXXX")
+	stage "fetching Linux 7 for $1 from Debian sid" fetch_kernel_7 "$dir" "$1"
+	keep_kernel "$dir/kernel" "$name"
 	rm -rf "$dir"
 }
 
@@ -105,7 +110,7 @@ compile_kernel() {
 
 ensure_kernel_6_12() {
 	local name dir
-	name=$(kernel_name "$1")
+	name=$(kernel_name "$1" amd64)
 	[ ! -s "$CACHE/kernels/$name/vmlinuz" ] || return 0
 	ensure_packages "${BUILD_PACKAGES[@]}" "${KERNEL_PACKAGES[@]}"
 	dir=$(mktemp -d "$CACHE/kernel-6.12.XXXX")
