@@ -11,7 +11,8 @@ ARM64_OBJECTS=${CARGO_TARGET_DIR:-$TREE/target}/arm64
 
 # A part of the build runs here: the libraries are there twice.
 ARM64_BUILD_PACKAGES=(ca-certificates cargo rustc libstd-rust-dev:arm64 clang-19 llvm-19
-	crossbuild-essential-arm64 pkgconf make libelf-dev libelf-dev:arm64 zlib1g-dev zlib1g-dev:arm64)
+	crossbuild-essential-arm64 pkgconf make libelf-dev libelf-dev:arm64 zlib1g-dev zlib1g-dev:arm64
+	debhelper dpkg-dev meson ninja-build)
 
 # What the tests in a VM run, beside the essential: x86 VMs have it from this machine.
 ARM64_GUEST_PACKAGES=(bpftool dbus gawk git iproute2 jq kmod libelf1t64 procps prometheus python3-dbusmock
@@ -39,8 +40,12 @@ make_build_root() {
 		"$TREE/scripts/lib/make-root.sh" "$@" --architectures=amd64,arm64
 }
 
-make_guest_root() {
+ensure_emulator() {
 	[ -x "$ARM64_EMULATOR" ] || stage "fetching QEMU for programs of arm64" fetch_emulator
+}
+
+make_guest_root() {
+	ensure_emulator
 	stage "making a root of arm64, once" as_root_here \
 		"$TREE/scripts/lib/arm64-emulated.sh" "$ARM64_EMULATOR" \
 		"$TREE/scripts/lib/make-root.sh" "$@" --architectures=arm64 --skip=check/qemu
@@ -56,22 +61,29 @@ fetch_emulator() {
 }
 
 # in_build_root COMMAND..: run it, as this user, over the tree and Cargo's cache of crates. In
-# namespaces of its own, that end with it: mounts and processes.
+# namespaces of its own, that end with it: mounts and processes. EMULATE=yes: in which programs of
+# arm64 run.
 in_build_root() {
 	local environment objects cargo=${CARGO_HOME:-$HOME/.cargo}
+	local spaces=(setpriv --pdeathsig KILL unshare --mount --pid --fork --kill-child)
+	[ "${EMULATE:-no}" = no ] || spaces=("$TREE/scripts/lib/arm64-emulated.sh" "$ARM64_EMULATOR")
 	mapfile -t environment < <(network_environment)
 	mkdir -p "$ARM64_OBJECTS" "$cargo"
 	objects=$(realpath "$ARM64_OBJECTS")
-	as_root setpriv --pdeathsig KILL unshare --mount --pid --fork --kill-child \
-		"$TREE/scripts/lib/arm64-inside.sh" "$ARM64/build" "$(id -u)" "$TREE" "$cargo" "$objects" -- \
+	as_root "${spaces[@]}" "$TREE/scripts/lib/arm64-inside.sh" "$ARM64/build" "$(id -u)" \
+		"$TREE" "$cargo" "$objects" -- \
 		"${environment[@]}" CARGO_HOME="$cargo" CARGO_TARGET_DIR="$objects" CARGO_BUILD_TARGET=$RUST_TARGET \
 		CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_LINKER=aarch64-linux-gnu-gcc BPF_CLANG=clang-19 \
 		PKG_CONFIG_LIBDIR=/usr/lib/aarch64-linux-gnu/pkgconfig PKG_CONFIG_ALLOW_CROSS=1 "$@"
 }
 
+ensure_build_root() {
+	locked arm64-build-root ensure_arm64_root build "$(IFS=, && echo "${ARM64_BUILD_PACKAGES[*]}")" make_build_root
+}
+
 # The programs for arm64, by Cargo's profile $1: dev or release.
 build_arm64() {
-	locked arm64-build-root ensure_arm64_root build "$(IFS=, && echo "${ARM64_BUILD_PACKAGES[*]}")" make_build_root
+	ensure_build_root
 	stage "building scx_powerpack for arm64 ($1)" in_build_root \
 		cargo build --quiet --locked --workspace --bins --profile "$1"
 }
@@ -81,6 +93,13 @@ arm64_programs() {
 	local dir=$1
 	[ "$1" != dev ] || dir=debug
 	echo "$ARM64_OBJECTS/$RUST_TARGET/$dir"
+}
+
+# The package of source $1, built with Cargo's objects in $2, a part of $ARM64_OBJECTS, at time $3. It
+# runs the program, which says itself how shells complete it.
+build_arm64_deb() {
+	EMULATE=yes in_build_root CARGO_TARGET_DIR="$2" SOURCE_DATE_EPOCH="$3" env --chdir="$1" \
+		dpkg-buildpackage -us -uc -b -aarm64
 }
 
 ensure_arm64_guest_root() {
