@@ -11,7 +11,7 @@ ARM64_OBJECTS=${CARGO_TARGET_DIR:-$TREE/target}/arm64
 
 # A part of the build runs here: the libraries are there twice.
 ARM64_BUILD_PACKAGES=(ca-certificates cargo rustc libstd-rust-dev:arm64 clang-19 llvm-19
-	crossbuild-essential-arm64 pkgconf make libelf-dev libelf-dev:arm64 zlib1g-dev zlib1g-dev:arm64
+	crossbuild-essential-arm64 build-essential pkgconf pkgconf:arm64 libelf-dev libelf-dev:arm64 zlib1g-dev zlib1g-dev:arm64
 	debhelper dpkg-dev meson ninja-build)
 
 # What the tests in a VM run, beside the essential: x86 VMs have it from this machine.
