@@ -114,12 +114,15 @@ end_cgroups() {
 	done
 }
 
-# How much of a CPU cgroup $1 uses in $2 s (%).
+# How much of a CPU cgroup $1 uses in $2 s (%). Usage (us) is the first line; read without a process of
+# its own, which takes time between what is used and when, and from what is measured.
 pct_of() {
-	local before begin
-	before=$(used_us "$1") begin=${EPOCHREALTIME/./}
+	local stat=$CGROUPS/$1/cpu.stat before after begin
+	read -r _ before <"$stat"
+	begin=${EPOCHREALTIME/./}
 	nap "$2"
-	echo $((100 * ($(used_us "$1") - before) / (${EPOCHREALTIME/./} - begin)))
+	read -r _ after <"$stat"
+	echo $((100 * (after - before) / (${EPOCHREALTIME/./} - begin)))
 }
 
 # The tasks of cgroup $1 that can run are on one of CPUs $2.. (Of one that sleeps the kernel says where
