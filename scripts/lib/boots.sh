@@ -9,9 +9,10 @@ has_deb() { [ -n "$(scripts/lib/current-deb.sh 2>/dev/null)" ]; }
 # Tests that are wanted, as files; none: all of them.
 wanted=()
 
-# Tests of what the agent does on any kernel say "# only: 7": once is enough, if not wanted.
+# Tests of what the agent does on any kernel say "# only: 7": once is enough, if not wanted. $1: a
+# kernel, with -arm64 at its end if it is one for that.
 tests_for() {
-	local file only
+	local file only kernel=${1%-arm64}
 	if [ ${#wanted[@]} -gt 0 ]; then
 		printf '%s\n' "${wanted[@]}"
 		return
@@ -19,7 +20,7 @@ tests_for() {
 	for file in tests/vm/*.sh; do
 		[ "$file" != "$DEB_TEST" ] || $with_deb || continue
 		only=$(sed -n 's/^# only: //p' "$file")
-		[ "${only:-$1}" != "$1" ] || echo "$file"
+		[ "${only:-$kernel}" != "$kernel" ] || echo "$file"
 	done
 }
 
@@ -82,9 +83,9 @@ boot() {
 	! grep -q 'the VM ended without a word' "$log" || run_suite "$kernel" "$options" "$log" "$@"
 	rm -f "$STEPS/running/$name"
 	for file in "$@"; do
-		verdict=$(sed -n "s/^\(ok\|FAILED\) *$(basename "$file" .sh) (\([0-9]*\) s)/\1 \2/p" "$log" | tail -n 1)
+		verdict=$(sed -n "s/^\(ok\|skipped\|FAILED\) *$(basename "$file" .sh) (\([0-9]*\) s)/\1 \2/p" "$log" | tail -n 1)
 		read -r verdict seconds <<<"${verdict:-FAILED 0}"
-		[ "$verdict" = ok ] || printed_by "$(basename "$file" .sh)" <"$log" |
+		[ "$verdict" != FAILED ] || printed_by "$(basename "$file" .sh)" <"$log" |
 			keep_failure "$(basename "$file" .sh) on Linux $kernel"
 		printf '%s\t%s\t%s\n' "$seconds" "$verdict" "$(basename "$file" .sh) on Linux $kernel" >>"$STEPS/tests"
 	done
@@ -95,17 +96,18 @@ boot() {
 # What the failed test $1 has printed, in the log of its boot on stdin; all, if it has no verdict.
 printed_by() {
 	awk -v test="$1" '
-		/^(ok|FAILED) / { inside = ($1 == "FAILED" && $2 == test); seen = seen || inside; next }
+		/^(ok|skipped|FAILED) / { inside = ($1 == "FAILED" && $2 == test); seen = seen || inside; next }
 		{ all = all $0 "\n"; if (inside) print }
 		END { if (!seen) printf "%s", all }'
 }
 
 # One try of boot, which appends what is said to file $3.
 run_suite() {
-	local kernel=$1 options=$2 log=$3
+	local kernel=$1 options=$2 log=$3 arch=amd64
 	shift 3
+	[[ $kernel != *-arm64 ]] || arch=arm64
 	# shellcheck disable=SC2086 # a list of words
-	scripts/vm --kernel "$kernel" --timeout 1500 $options -- scripts/lib/vm-suite.sh "$@" 2>&1 |
+	scripts/vm --arch $arch --kernel "${kernel%-arm64}" --timeout 1500 $options -- scripts/lib/vm-suite.sh "$@" 2>&1 |
 		add_durations | tee -a "$log" | sed -u "s/^/Linux $kernel: /" || true
 }
 
@@ -115,7 +117,7 @@ add_durations() {
 	local line begin=$SECONDS
 	while IFS= read -r line; do
 		case $line in
-		'ok '* | 'FAILED '*)
+		'ok '* | 'skipped '* | 'FAILED '*)
 			line+=" ($((SECONDS - begin)) s)"
 			begin=$SECONDS
 			;;
@@ -154,9 +156,16 @@ want() {
 
 # All tests, or those that are wanted, on these kernels.
 vm_tests() {
-	step "VM tools" ensure_vm_tools
-	step "prometheus" locked prometheus ensure_prometheus
-	if has_deb; then
+	if [[ $* = *-arm64 ]]; then
+		step "VM tools" ensure_vm_tools arm64
+		step "a root for arm64" ensure_arm64_guest_root
+	else
+		step "VM tools" ensure_vm_tools
+		step "prometheus" locked prometheus ensure_prometheus
+	fi
+	if [[ $* = *-arm64 ]]; then
+		[ ${#wanted[@]} != 0 ] || echo "left out: deb (the package in build/deb is for this machine)"
+	elif has_deb; then
 		with_deb=true
 	elif [ ${#wanted[@]} = 0 ]; then
 		echo "left out: deb (scripts/build-deb makes the package that it tests)"

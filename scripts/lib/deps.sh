@@ -30,18 +30,19 @@ keyring() {
 }
 
 # apt-get with a sources list of its own ("SUITE ..." in $1), so that neither
-# the system's list nor its state is changed.
+# the system's list nor its state is changed. APT_ARCH: of another architecture than this machine's.
 private_apt() {
-	local suites=$1 dir suite
-	dir=$CACHE/apt/${suites// /+}
+	local suites=$1 dir suite arch=${APT_ARCH:-}
+	[ "$arch" != "$(dpkg --print-architecture)" ] || arch=''
+	dir=$CACHE/apt/${suites// /+}${arch:+-$arch}
 	shift
 	mkdir -p "$dir/lists/partial"
 	for suite in $suites; do
-		echo "deb [signed-by=$(keyring)] $(mirror) $suite main"
+		echo "deb [${arch:+arch=$arch }signed-by=$(keyring)] $(mirror) $suite main"
 	done >"$dir/sources.list"
 	local options=(-o "Dir::Etc::sourcelist=$dir/sources.list" -o Dir::Etc::sourceparts=/dev/null
 		-o "Dir::State::Lists=$dir/lists" -o Dir::Cache::pkgcache= -o Dir::Cache::srcpkgcache=
-		-o APT::Sandbox::User=root)
+		-o APT::Sandbox::User=root ${arch:+-o APT::Architecture=$arch})
 	if [ -z "$(find "$dir/lists" -name '*Packages*' -mmin -720 -print -quit)" ]; then
 		apt-get "${options[@]}" -qq update >&2
 	fi
@@ -78,26 +79,25 @@ ensure_packages() {
 	stage "installing ${missing[*]}" install_packages "${missing[@]}"
 }
 
-# The version of the QEMU that is installed, or nothing.
-qemu_version() {
-	command -v qemu-system-x86_64 >/dev/null || return 0
-	qemu-system-x86_64 --version | sed -n 's/.*version \([0-9]*\.[0-9]*\).*/\1/p'
+# Whether QEMU's program $1 is there in a version whose virtual time is exact.
+has_qemu() {
+	local version
+	command -v "$1" >/dev/null || return 1
+	version=$("$1" --version | sed -n 's/.*version \([0-9]*\.[0-9]*\).*/\1/p')
+	[ "$(printf '%s\n8.1\n' "$version" | sort -V | head -n 1)" = 8.1 ]
 }
 
-# Virtual time is exact from QEMU 8.1 on; Debian 12 has that in its backports.
+# ensure_qemu PROGRAM PACKAGE: virtual time is exact from QEMU 8.1 on; Debian 12 has that in its
+# backports.
 ensure_qemu() {
-	local version
-	version=$(qemu_version)
-	if [ -n "$version" ] && [ "$(printf '%s\n8.1\n' "$version" | sort -V | head -n 1)" = 8.1 ]; then
-		return
-	fi
+	! has_qemu "$1" || return 0
 	if [ "$(. /etc/os-release && echo "${VERSION_CODENAME:-}")" = bookworm ]; then
 		ensure_root "installing QEMU"
-		stage "installing QEMU from bookworm-backports" \
+		stage "installing $2 from bookworm-backports" \
 			private_apt "bookworm bookworm-backports" install -qq -y --no-install-recommends \
-			-t bookworm-backports qemu-system-x86
+			-t bookworm-backports "$2"
 	else
-		ensure_packages qemu-system-x86
+		ensure_packages "$2"
 	fi
 }
 

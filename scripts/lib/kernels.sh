@@ -4,29 +4,44 @@
 # machine's power; and powerlab-debug, the same with the kernel's checks of locks. Sourced after
 # tools.sh.
 
-# The path of kernel $1, fetched or built if it is missing.
+# The path of kernel $1 for $2 (amd64 or arm64), fetched or built if it is missing.
 kernel_path() {
-	case $1 in
-	7) locked kernel-7 ensure_kernel_7 ;;
-	6.12 | powerlab | powerlab-debug) locked "kernel-$1" ensure_kernel_6_12 "$1" ;;
+	local arch=${2:-amd64}
+	case $1,$arch in
+	7,*) locked "kernel-7-$arch" ensure_kernel_7 "$arch" ;;
+	6.12,* | powerlab,* | powerlab-debug,*) locked "kernel-$1-$arch" ensure_kernel_6_12 "$1" "$arch" ;;
 	*) die "no kernel '$1': choose 6.12, 7, powerlab or powerlab-debug" ;;
 	esac
-	echo "$CACHE/kernels/$(kernel_name "$1")/vmlinuz"
+	echo "$CACHE/kernels/$(kernel_name "$1" "$arch")/vmlinuz"
+}
+
+POWERLAB=$TREE/tests/powerlab
+
+# What kernel $1 of ours for $2 is to have. That for arm64 begins with that for x86, but for what the
+# former's own says is not set.
+kernel_config() {
+	local configs=("$TREE/scripts/lib/kernel-6.12.config") own=$TREE/scripts/lib/kernel-6.12-arm64.config
+	[ "$1" = 6.12 ] || configs+=("$POWERLAB/kernel.config")
+	[ "$1" != powerlab-debug ] || configs+=("$POWERLAB/debug.config")
+	if [ "$2" = arm64 ]; then
+		sed -n 's/^# \(CONFIG_.*\) is not set/\1=y/p' "$own" | grep -hvxFf - "${configs[@]}"
+		configs=("$own")
+	fi
+	cat "${configs[@]}"
 }
 
 # What our builds of 6.12 are made of, beside its source.
-POWERLAB=$TREE/tests/powerlab
 kernel_inputs() {
-	cat "$TREE/scripts/lib/kernel-6.12.config"
-	[ "$1" = 6.12 ] || cat "$POWERLAB/kernel.config" "$POWERLAB/deadline.sed" "$POWERLAB"/driver/*
-	[ "$1" != powerlab-debug ] || cat "$POWERLAB/debug.config"
+	kernel_config "$1" "$2"
+	[ "$1" = 6.12 ] || cat "$POWERLAB/deadline.sed" "$POWERLAB"/driver/*
 }
 
-# The name of kernel $1 in the cache: ours are one for each configuration and driver.
+# The name of kernel $1 for $2 in the cache: ours are one for each configuration and driver.
 kernel_name() {
-	case $1 in
-	6.12 | powerlab*) echo "$1-$(kernel_inputs "$1" | sha256sum | cut -c1-16)" ;;
-	*) echo "$1" ;;
+	case $1,$2 in
+	6.12,* | powerlab*,*) echo "$1-$(kernel_inputs "$1" "$2" | sha256sum | cut -c1-16)" ;;
+	*,amd64) echo "$1" ;;
+	*) echo "$1-$2" ;;
 	esac
 }
 
@@ -37,11 +52,12 @@ keep_kernel() {
 	mv "$1" "$CACHE/kernels/$2"
 }
 
-# Unpack the newest 7.x kernel of Debian sid into $1/kernel, with the one module that a
+# Unpack the newest 7.x kernel of Debian sid for $2 into $1/kernel, with the one module that a
 # test needs.
 fetch_kernel_7() {
 	local dir=$1 package deb
-	package=$(private_apt sid search --names-only '^linux-binary-7\.[0-9.]*.*-cloud-amd64$' |
+	local -x APT_ARCH=$2
+	package=$(private_apt sid search --names-only "^linux-binary-7\.[0-9.]*.*-cloud-$2\$" |
 		cut -d' ' -f1 | sort -V | tail -n 1)
 	[ -n "$package" ] || die "Debian sid offers no 7.x cloud kernel"
 	(cd "$dir" && private_apt sid -qq download \
@@ -57,59 +73,63 @@ fetch_kernel_7() {
 }
 
 ensure_kernel_7() {
-	local dir
-	[ ! -s "$CACHE/kernels/7/overlay.ko" ] || return 0
+	local dir name
+	name=$(kernel_name 7 "$1")
+	[ ! -s "$CACHE/kernels/$name/overlay.ko" ] || return 0
 	ensure_packages xz-utils
-	dir=$(mktemp -d "$CACHE/kernel-7.XXXX")
-	stage "fetching Linux 7 from Debian sid" fetch_kernel_7 "$dir"
-	keep_kernel "$dir/kernel" 7
+	dir=$(mktemp -d "$CACHE/kernel-$name.XXXX")
+	stage "fetching Linux 7 for $1 from Debian sid" fetch_kernel_7 "$dir" "$1"
+	keep_kernel "$dir/kernel" "$name"
 	rm -rf "$dir"
 }
 
-# Build kernel $2, 6.12, powerlab or powerlab-debug, into $1/kernel.
+# Build kernel $2, 6.12, powerlab or powerlab-debug, for $3 into $1/kernel.
 build_kernel_6_12() {
-	local dir=$1 config=$1/wanted.config
+	local dir=$1 source=$1/linux-source-6.12 config=$1/wanted.config
 	(cd "$dir" && private_apt trixie -qq download linux-source-6.12)
 	dpkg -x "$dir"/linux-source-*.deb "$dir/x"
 	tar -C "$dir" -xf "$dir"/x/usr/src/linux-source-6.12.tar.xz
-	cp "$TREE/scripts/lib/kernel-6.12.config" "$config"
-	[ "$2" = 6.12 ] || add_powerlab "$dir/linux-source-6.12" "$config"
-	[ "$2" != powerlab-debug ] || cat "$POWERLAB/debug.config" >>"$config"
-	compile_kernel "$dir/linux-source-6.12" "$config"
+	kernel_config "$2" "$3" >"$config"
+	[ "$2" = 6.12 ] || add_powerlab "$source"
 	mkdir "$dir/kernel"
-	cp "$dir/linux-source-6.12/arch/x86/boot/bzImage" "$dir/kernel/vmlinuz"
-	cp "$dir/linux-source-6.12/.config" "$dir/kernel/config"
+	case $3 in
+	amd64) compile_kernel "$source" "$config" arch/x86/boot/bzImage ARCH=x86 ;;
+	arm64) compile_kernel "$source" "$config" arch/arm64/boot/Image ARCH=arm64 CROSS_COMPILE=aarch64-linux-gnu- ;;
+	esac
+	cp "$source/.config" "$dir/kernel/config"
 	# The kernel's own tests of what our driver is.
 	mkdir "$dir/kernel/selftests"
-	cp -r "$dir"/linux-source-6.12/tools/testing/selftests/{cpufreq,kselftest} "$dir/kernel/selftests/"
+	cp -r "$source"/tools/testing/selftests/{cpufreq,kselftest} "$dir/kernel/selftests/"
 }
 
-# Add our driver to the source in $1 and to the configuration in file $2; mend what its tests trip
-# over.
+# Add our driver to the source in $1; mend what its tests trip over.
 add_powerlab() {
 	sed -i -f "$POWERLAB/deadline.sed" "$1/kernel/sched/deadline.c"
 	cp -r "$POWERLAB/driver" "$1/drivers/powerlab"
 	sed -i '/^endmenu/i source "drivers/powerlab/Kconfig"' "$1/drivers/Kconfig"
 	echo 'obj-y += powerlab/' >>"$1/drivers/Makefile"
-	cat "$POWERLAB/kernel.config" >>"$2"
 }
 
+# compile_kernel SOURCE CONFIG IMAGE OPTION..: with these options of make.
 compile_kernel() {
-	local source=$1 config=$2 line
-	(cd "$source" && KCONFIG_ALLCONFIG=$config make -s allnoconfig)
+	local source=$1 config=$2 image=$3 line
+	shift 3
+	(cd "$source" && KCONFIG_ALLCONFIG=$config make -s "$@" allnoconfig)
 	while IFS= read -r line; do
 		grep -qxF "$line" "$source/.config" || die "Linux 6.12 does not take $line"
 	done < <(grep '^CONFIG_.*=y' "$config")
-	make -C "$source" -s -j"$(nproc)" bzImage
+	make -C "$source" -s -j"$(nproc)" "$@" "${image##*/}"
+	cp "$source/$image" "$source/../kernel/vmlinuz"
 }
 
 ensure_kernel_6_12() {
 	local name dir
-	name=$(kernel_name "$1")
+	name=$(kernel_name "$1" "$2")
 	[ ! -s "$CACHE/kernels/$name/vmlinuz" ] || return 0
 	ensure_packages "${BUILD_PACKAGES[@]}" "${KERNEL_PACKAGES[@]}"
+	[ "$2" = amd64 ] || ensure_packages gcc-aarch64-linux-gnu
 	dir=$(mktemp -d "$CACHE/kernel-6.12.XXXX")
-	stage "building Linux 6.12 with sched_ext, once ($1)" build_kernel_6_12 "$dir" "$1"
+	stage "building Linux 6.12 with sched_ext, once ($1, $2)" build_kernel_6_12 "$dir" "$1" "$2"
 	keep_kernel "$dir/kernel" "$name"
 	rm -rf "$dir"
 }

@@ -77,17 +77,18 @@ begin_steps() {
 
 # Print where the time went and how many steps and tests passed; fail if one did not.
 report_steps() {
-	local passed failed
+	local passed failed skipped
 	printf '\nWhere the time went (%s in all; steps run side by side):\n' "$(clock $SECONDS)"
 	sort -rn "$STEPS/ended" | awk -F'\t' '{ printf "%6d s  %s\n", $1, $3 }'
 	printf '\nThe longest tests in VMs:\n'
 	sort -rn "$STEPS/tests" | head -n 12 | awk -F'\t' '{ printf "%6d s  %s\n", $1, $3 }'
 	passed=$(cat "$STEPS"/{ended,tests} | grep -c $'\tok\t') || true
 	failed=$(cat "$STEPS"/{ended,tests} | grep -c $'\tFAILED\t') || true
+	skipped=$(grep -c $'\tskipped\t' "$STEPS/tests") || true
 	(cd "$STEPS/failures" && for file in *; do
 		[ ! -e "$file" ] || { printf '\nFAILED: %s\n' "$file" && cat "$file"; }
 	done)
 	rm -rf "$STEPS"
-	printf '%d passed, %d failed\n' "$passed" "$failed"
+	printf '%d passed, %d failed, %d skipped\n' "$passed" "$failed" "$skipped"
 	[ "$failed" = 0 ] && [ "$passed" -gt 0 ] || exit 1
 }

@@ -27,10 +27,17 @@ ensure_crate() {
 		cargo install -q --locked --root "$CACHE/tools" "$1"
 }
 
-# Debian's cloud kernels have no 9p, so the guest's root comes over virtiofs.
+# What VMs of $1 (amd64 or arm64) need. Debian's cloud kernels have no 9p, so the guest's root comes
+# over virtiofs.
 ensure_vm_tools() {
 	ensure_packages "${BUILD_PACKAGES[@]}" "${VM_PACKAGES[@]}"
-	ensure_qemu
+	case ${1:-amd64} in
+	amd64) ensure_qemu qemu-system-x86_64 qemu-system-x86 ;;
+	arm64)
+		ensure_qemu qemu-system-aarch64 qemu-system-arm
+		ensure_packages device-tree-compiler
+		;;
+	esac
 	locked vng ensure_venv "$CACHE/venv" virtme-ng
 	locked virtiofsd ensure_crate virtiofsd
 }

@@ -17,11 +17,12 @@ pub fn describe() -> Result<Machine> {
     let model = cpuinfo
         .lines()
         .find_map(|line| line.strip_prefix("model name")?.split_once(':'))
-        .map_or("unknown", |(_, model)| model.trim());
+        .map(|(_, model)| model.trim().to_owned())
+        .or_else(|| device_tree("model").into_iter().next());
     let kernel = fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
     Ok(Machine {
         kernel: format!("Linux {}", kernel.trim()),
-        model: model.to_owned(),
+        model: model.unwrap_or_else(|| "unknown".to_owned()),
         cpus: online.len(),
         cores: nr(online.iter().map(|cpu| (cpu.package, cpu.core)).collect()),
         llcs: nr(online.iter().map(|cpu| (cpu.package, cpu.llc)).collect()),
@@ -30,15 +31,24 @@ pub fn describe() -> Result<Machine> {
     })
 }
 
-/// What it says it is, if it says that it is no hardware.
+/// The strings of a property of the device tree's root; without one, none.
+fn device_tree(property: &str) -> Vec<String> {
+    let text = fs::read_to_string(format!("/proc/device-tree/{property}")).unwrap_or_default();
+    text.split_terminator('\0').map(str::to_owned).collect()
+}
+
+/// What it says it is, if it says that it is no hardware: x86 by a flag of its CPUs, arm64 by the
+/// machine that hypervisors offer.
 fn virtual_machine(cpuinfo: &str) -> Option<String> {
-    let flags = cpuinfo.lines().find(|line| line.starts_with("flags"))?;
-    if !flags.split_whitespace().any(|flag| flag == "hypervisor") {
+    let flags = cpuinfo.lines().find(|line| line.starts_with("flags")).unwrap_or_default();
+    if !flags.split_whitespace().any(|flag| flag == "hypervisor")
+        && !device_tree("compatible").iter().any(|machine| machine == "linux,dummy-virt")
+    {
         return None;
     }
     let name = fs::read_to_string("/sys/class/dmi/id/product_name").unwrap_or_default();
     Some(match name.trim() {
-        "" => "of unknown make".to_owned(),
+        "" => device_tree("model").pop().unwrap_or_else(|| "of unknown make".to_owned()),
         name => name.to_owned(),
     })
 }

@@ -125,16 +125,22 @@ fn set(mode: Mode) -> Result<f64> {
     }
 }
 
+/// What the kernel calls the interrupts of CPUs' timers, by architecture, and those that have a CPU
+/// reschedule.
+const INTERRUPTS: [&str; 3] = ["Local timer interrupts", "arch_timer", "Rescheduling interrupts"];
+
 /// Timer and rescheduling interrupts since boot, all CPUs.
 fn interrupts() -> Result<u64> {
     let text = fs::read_to_string("/proc/interrupts").context("cannot read /proc/interrupts")?;
-    Ok(sum(&text, "LOC:") + sum(&text, "RES:"))
+    Ok(INTERRUPTS.iter().map(|name| sum(&text, name)).sum())
 }
 
-/// The sum over the CPUs of the line that begins with `name`.
+/// The sum over the CPUs of the lines that end with `name`.
 fn sum(text: &str, name: &str) -> u64 {
-    let line = text.lines().find(|line| line.trim_start().starts_with(name)).unwrap_or("");
-    line.split_whitespace().skip(1).map_while(|field| field.parse::<u64>().ok()).sum()
+    let counts = |line: &str| {
+        line.split_whitespace().skip(1).map_while(|field| field.parse::<u64>().ok()).sum::<u64>()
+    };
+    text.lines().filter(|line| line.trim_end().ends_with(name)).map(counts).sum()
 }
 
 /// CPU time of all threads of a process (ns), exact where ticks are not.
@@ -161,8 +167,11 @@ mod tests {
 
     #[test]
     fn a_line_is_summed_up_to_its_words() {
-        let text = "      CPU0 CPU1\n LOC:  10  20   Local timer interrupts\n RES: 1 2 Resched 9\n";
-        assert_eq!((sum(text, "LOC:"), sum(text, "RES:"), sum(text, "X:")), (30, 3, 0));
+        let x86 = "      CPU0 CPU1\n LOC:  10  20   Local timer interrupts\n RES: 1 2 Rescheduling interrupts\n";
+        assert_eq!(INTERRUPTS.map(|name| sum(x86, name)), [30, 0, 3]);
+        let arm64 = "      CPU0 CPU1\n 11:  10  20   GICv3  27 Level     arch_timer\n 12: 5 5  GICv3 9 Level pl031\n\
+             IPI0: 1 2 Rescheduling interrupts\n";
+        assert_eq!(INTERRUPTS.map(|name| sum(arm64, name)), [0, 30, 3]);
     }
 
     #[test]

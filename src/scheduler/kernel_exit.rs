@@ -1,6 +1,6 @@
 //! Why the kernel ended the scheduler, as `ops.exit` has written it down.
 
-use std::ffi::{CStr, c_char};
+use std::ffi::CStr;
 
 use super::bpf_skel::types::user_exit_info;
 
@@ -48,8 +48,8 @@ fn report() -> String {
     unsafe { CStr::from_ptr(memory) }.to_string_lossy().into_owned()
 }
 
-/// A C string in a fixed array, on one line.
-fn text(chars: &[c_char]) -> String {
+/// A C string in a fixed array, on one line. BPF's char has a sign, whatever this architecture's has.
+fn text(chars: &[i8]) -> String {
     let bytes: Vec<u8> = chars.iter().take_while(|&&c| c != 0).map(|&c| c as u8).collect();
     String::from_utf8_lossy(&bytes).trim().replace('\n', " ")
 }

@@ -12,8 +12,8 @@ locks_are_right() {
 		awk '$1 == "debug_locks:" { watches = $2 } END { exit !watches }' /proc/lockdep_stats
 }
 
-for dir in "$CACHE"/kernels/powerlab-*/selftests; do [ ! -e "$dir" ] || cp -r "$dir" /tmp/; done
-[ -e /tmp/selftests/cpufreq/main.sh ] || fail "the kernel's tests are not beside it: $CACHE/kernels"
+[ -e "$KERNEL_FILES/selftests/cpufreq/main.sh" ] || fail "the kernel's tests are not beside it: $KERNEL_FILES"
+cp -r "$KERNEL_FILES/selftests" /tmp/
 cd /tmp/selftests/cpufreq || exit
 
 run() {

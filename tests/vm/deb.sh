@@ -12,7 +12,7 @@ CONFIG=$BOX/etc/scx_powerpack/config.toml
 box_for_packages() {
 	local dir
 	# Debian's kernel has it as a module.
-	insmod "$CACHE/kernels/7/overlay.ko"
+	insmod "$KERNEL_FILES/overlay.ko"
 	rm -r $BOX/etc/systemd/system/scx_powerpack* $BOX/etc/scx_powerpack
 	mkdir -p /run/layer /run/work
 	mount -t overlay overlay $BOX/usr -o "lowerdir=/usr,upperdir=/run/layer,workdir=/run/work"

@@ -146,6 +146,7 @@ static void set_capacities(void)
 	rebuild_sched_domains();
 }
 #else
+/* Are in the device tree, and cpufreq itself writes arch_freq_scale too. */
 static void set_capacities(void)
 {
 }

@@ -3,13 +3,17 @@
  * The idle states, to cpuidle: those of the core, then its deepest with one of
  * the cluster, then the deepest of both with one of the package. What is chosen
  * is what the CPU allows; power.c has what that comes to. The exit latency is
- * paid with interrupts off after the CPU was woken, so that the handler of the
- * interrupt itself comes before it, other than on hardware.
+ * paid with interrupts off after the CPU was woken. On x86 the handler of the
+ * interrupt itself comes before it, other than on hardware and on arm64.
  */
 #include <linux/cpuidle.h>
 #include <linux/module.h>
 #include <linux/slab.h>
+#ifdef CONFIG_X86
 #include <asm/irqflags.h>
+#else
+#include <asm/proc-fns.h>
+#endif
 
 #include "powerlab.h"
 
@@ -40,6 +44,17 @@ static void leave_idle(struct pl_cpu *cpu)
 	pl_spin_until(now + exit_ns);
 }
 
+/* Until an interrupt is there. Interrupts are off before and after. */
+static __always_inline void halt_cpu(void)
+{
+#ifdef CONFIG_X86
+	raw_safe_halt();
+	raw_local_irq_disable();
+#else
+	cpu_do_idle();
+#endif
+}
+
 static __cpuidle int enter(struct cpuidle_device *dev, struct cpuidle_driver *drv, int index)
 {
 	struct idle_driver *of = container_of(drv, struct idle_driver, driver);
@@ -48,10 +63,8 @@ static __cpuidle int enter(struct cpuidle_device *dev, struct cpuidle_driver *dr
 	instrumentation_begin();
 	enter_idle(cpu, of->choices[index], dev->next_hrtimer);
 	ct_cpuidle_enter();
-	if (!need_resched()) {
-		raw_safe_halt();
-		raw_local_irq_disable();
-	}
+	if (!need_resched())
+		halt_cpu();
 	ct_cpuidle_exit();
 	leave_idle(cpu);
 	instrumentation_end();

@@ -164,9 +164,7 @@ void pl_set_opp(struct pl_domain *domain, int opp)
 	max_mhz = domain->kind->opps[domain->kind->nr_opps - 1].mhz;
 	for_each_cpu (cpu, &domain->cpus) {
 		update_core_power(&pl_cpus[cpu], now);
-#ifdef CONFIG_X86
 		per_cpu(arch_freq_scale, cpu) = mhz * SCHED_CAPACITY_SCALE / max_mhz;
-#endif
 	}
 	raw_spin_unlock_irqrestore(&pl_lock, flags);
 }
