@@ -60,7 +60,7 @@ holds "$(figure a/results.json light eevdf surplus_non_idle_pct) > 5" || fail "$
 grep -q 'Not measured: power' a.txt || fail "$(cat a.txt)"
 
 echo "measuring takes less than a hundredth of the load"
-# To begin and end it takes programs with debug assertions some 10 ms on arm64, twice what it takes on
+# To begin and end it takes programs of a debug build some 10 ms on arm64, twice what it takes on
 # x86, which is a hundredth of the shortest load alone.
 most_pct=1
 [ "$(uname -m)" != aarch64 ] || most_pct=1.5
