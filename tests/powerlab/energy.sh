@@ -7,8 +7,11 @@
 
 ZONE=/sys/class/powercap/intel-rapl:0/energy_uj
 
-# Lines "unit nth nj" and "CPU state us usage", and the time.
+# Lines "unit nth nj" and "CPU state us usage", and the time. All CPUs are woken before: the kernel counts an
+# idle state when it is left, which a CPU with nothing to do may do after seconds.
 look() {
+	local cpu
+	for cpu in {0..7}; do taskset -c "$cpu" true; done
 	cat $TRUTH
 	echo "zone $(<$ZONE)"
 	grep . $CPUS/cpu*/cpuidle/state*/{time,usage} |

@@ -16,13 +16,13 @@ govern schedutil
 start --mode energy
 grep -q "mode energy goes by the kernel's energy model" $LOG || fail "it does not say what it goes by: $(cat $LOG)"
 nap 1
-# Wake at the same instant: runs of 2.5 ms of the fastest CPU are 10 ms here.
-long=$(small_used 5 periodic '1/100*3')
-[ "$long" -ge 3 ] || fail "three runs of several ms use $long small CPUs: $(cat /tmp/load.json)"
+# Wake at the same instant: 0.4 ms of the fastest CPU are two here, and packing lets the third wait for them.
+long=$(small_used 5 periodic '0.4/20*3')
+[ "$long" -ge 3 ] || fail "three runs of two ms use $long small CPUs: $(cat /tmp/load.json)"
 short=$(small_used 5 workload tiny)
 [ "$short" -le 1 ] || fail "short runs use $short small CPUs: $(cat /tmp/load.json)"
 scx_powerpack mode packing >/dev/null
-packed=$(small_used 5 periodic '1/100*3')
+packed=$(small_used 5 periodic '0.4/20*3')
 echo "long runs use $long small CPUs in energy, $packed in packing; short ones $short"
 [ "$packed" -lt "$long" ] || fail "packing uses $packed CPUs for long runs too"
 stop
