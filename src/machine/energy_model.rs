@@ -1,27 +1,33 @@
 //! What work costs on each CPU, by the kernel's energy model.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use scx_utils::{EnergyModel, PerfDomain};
 
-/// At this share of its highest performance a CPU is looked at (%): what our wishes come to
-/// when it is not full (power_model.rs says from where on it pays).
+/// At this share of its highest performance a CPU is looked at (%): within the range of the lowest
+/// clocks that save energy (power_model.rs), which differ by kind.
 const WORKING_POINT_PCT: usize = 70;
 /// Energies are compared as whole numbers of power x this / performance.
 const SCALE: u64 = 1 << 10;
 
-/// Energy for the same work by CPU, in some unit. Empty if there is no model: there is none
-/// without debugfs, and on most x86.
+/// Energy for the same work by CPU, in some unit. Empty if there is no model.
 pub fn by_cpu() -> BTreeMap<usize, u64> {
-    if !EnergyModel::has_energy_model() {
-        return BTreeMap::new();
+    let with_energy = |domain: Arc<PerfDomain>| energy(&domain).map(|energy| (domain, energy));
+    let mut energies = BTreeMap::new();
+    for (domain, energy) in domains().into_iter().filter_map(with_energy) {
+        energies.extend(domain.span.iter().map(|cpu| (cpu, energy)));
     }
-    let Ok(model) = EnergyModel::new() else { return BTreeMap::new() };
-    let domains = model.perf_doms.values();
-    domains
-        .filter_map(|domain| energy(domain).map(|energy| (domain, energy)))
-        .flat_map(|(domain, energy)| domain.span.iter().map(move |cpu| (cpu, energy)))
-        .collect()
+    energies
+}
+
+/// CPUs with the powers of their working points. None if there is no model: there is none without
+/// debugfs, and on most x86.
+pub fn domains() -> Vec<Arc<PerfDomain>> {
+    if !EnergyModel::has_energy_model() {
+        return Vec::new();
+    }
+    EnergyModel::new().map_or_else(|_| Vec::new(), |model| model.perf_doms.into_values().collect())
 }
 
 fn energy(domain: &PerfDomain) -> Option<u64> {

@@ -4,23 +4,21 @@
 use std::collections::BTreeMap;
 use std::fs;
 
+use scx_utils::PerfDomain;
 use scx_utils::compat::ROOT_PREFIX;
-use scx_utils::{EnergyModel, PerfDomain};
 
+use crate::machine::energy_model;
 use crate::machine::topology::Ranks;
+use crate::settings::policy::LATENCY_BUDGET;
 
 /// What is assumed where nothing says what a CPU takes (% of its capacity): seven tenths of its
-/// highest frequency, with what schedutil adds. Measured in the simulator, where it is within a few
-/// percent of the best for most machines: docs/simulator-tables.md.
+/// highest frequency, with what schedutil adds. What other floors save is in docs/how-it-decides.md.
 pub const FLOOR_DEFAULT_PCT: u32 = 55;
 /// schedutil adds a quarter to what is asked for (map_util_perf()).
 const SCHEDUTIL_FACTOR: f64 = 1.25;
 /// Of the power of the slowest working point: what is awake around a CPU, which the kernel's
 /// energy model does not have. An estimate.
 const KEPT_AWAKE_SHARE: f64 = 0.5;
-/// Waiting bundles runs that are no further apart than this, the default latency budget (us): if
-/// only longer ones are worth a wake-up, none is.
-const LONGEST_BUNDLED_US: f64 = 5000.0;
 /// Runs from here on are not short, whatever a wake-up costs (us): they would wait for each other.
 const SHORT_MAX_US: f64 = 1000.0;
 
@@ -40,18 +38,14 @@ pub struct CpuPower {
     pub points: Vec<Point>,
     /// What else is awake because the CPU is, in the same unit.
     pub kept_awake: f64,
-    /// How long it takes to leave its deepest idle state (us).
-    pub exit_us: f64,
 }
 
 /// What a machine's power says of how to use it.
 #[derive(Clone, Debug, Default)]
 pub struct PowerModel {
-    /// Whether anything says what the CPU takes that is filled first; else there are defaults.
-    pub is_known: bool,
     /// Whether clocks change, and can be asked for a performance.
     pub has_cpufreq: bool,
-    /// By CPU: the lowest target that saves energy (% of the CPU's capacity).
+    /// By CPU of which the power is known: the lowest target that saves energy (% of its capacity).
     pub floor_pct: BTreeMap<usize, u32>,
     /// Runs of at least this length are worth waking another CPU of the group (us); none: no run
     /// is, and the fewest CPUs take the least.
@@ -72,21 +66,25 @@ impl CpuPower {
         self.optimum().map_or(FLOOR_DEFAULT_PCT, asked)
     }
 
-    /// See [`PowerModel::worth_waking_us`].
+    /// See [`PowerModel::worth_waking_us`]; `exit_us` is how long the CPU takes to leave its deepest
+    /// idle state (us).
     ///
     /// Of n CPUs that are busy for U in all, at random, one is awake for 1 - (1 - U/n)^n of the
     /// time, about U - U^2/2 (1 - 1/n): what is kept awake is so for less by that last term. But of
     /// the wake-ups, U / run in a time, 1 - 1/n more of U meet an idle CPU, and each costs power x
     /// exit latency. Both are the same where run = 2 power exit / kept awake, whatever U and n are.
-    pub fn worth_waking_us(&self) -> Option<f64> {
+    pub fn worth_waking_us(&self, exit_us: f64) -> Option<f64> {
         // Not known: a core and what is around it take about the same.
         let ratio = match self.optimum() {
             Some(point) if self.kept_awake > 0.0 => point.power / self.kept_awake,
             Some(_) => f64::INFINITY,
             None => 1.0,
         };
-        let run_us = if self.exit_us > 0.0 { 2.0 * ratio * self.exit_us } else { 0.0 };
-        (run_us <= LONGEST_BUNDLED_US).then_some(run_us.min(SHORT_MAX_US))
+        let run_us = if exit_us > 0.0 { 2.0 * ratio * exit_us } else { 0.0 };
+        // Waiting bundles runs that are no further apart than the budget: if only longer ones are
+        // worth a wake-up, none is.
+        let longest_us = LATENCY_BUDGET.as_secs_f64() * 1e6;
+        (run_us <= longest_us).then_some(run_us.min(SHORT_MAX_US))
     }
 }
 
@@ -94,20 +92,16 @@ impl PowerModel {
     /// This machine's: powers by the kernel's energy model, exit latencies by cpuidle. Where there is
     /// neither, defaults that are within a few percent of the best in the simulator.
     pub fn of_this_machine(ranks: &Ranks, has_cpufreq: bool) -> Self {
-        let domains = match EnergyModel::new() {
-            Ok(model) if EnergyModel::has_energy_model() => model.perf_doms,
-            _ => BTreeMap::new(),
-        };
         let mut cpus = BTreeMap::new();
-        for domain in domains.values() {
-            let power = cpu_power(domain);
+        for domain in energy_model::domains() {
+            let power = cpu_power(&domain);
             cpus.extend(domain.span.iter().map(|cpu| (cpu, power.clone())));
         }
         Self::of(ranks, &cpus, has_cpufreq, exit_us)
     }
 
-    /// By the power of those CPUs of which it is known. What is worth a wake-up is decided by the CPU
-    /// that is filled first.
+    /// By the power of those CPUs of which it is known, and how long each takes to leave its deepest
+    /// idle state (us). What is worth a wake-up is decided by the CPU that is filled first.
     pub fn of(
         ranks: &Ranks,
         cpus: &BTreeMap<usize, CpuPower>,
@@ -116,10 +110,18 @@ impl PowerModel {
     ) -> Self {
         let floor_pct = cpus.iter().map(|(&cpu, power)| (cpu, power.floor_pct())).collect();
         let first = ranks.cpus().first().map_or(0, |first| first.cpu);
-        let is_known = cpus.contains_key(&first);
-        let power = cpus.get(&first).cloned().unwrap_or_default();
-        let worth_waking_us = CpuPower { exit_us: exit_us(first), ..power }.worth_waking_us();
-        PowerModel { is_known, has_cpufreq, floor_pct, worth_waking_us }
+        let unknown = CpuPower::default();
+        let power = cpus.get(&first).unwrap_or(&unknown);
+        PowerModel {
+            has_cpufreq,
+            floor_pct,
+            worth_waking_us: power.worth_waking_us(exit_us(first)),
+        }
+    }
+
+    /// Whether anything says what CPUs take; else there are defaults.
+    pub fn is_known(&self) -> bool {
+        !self.floor_pct.is_empty()
     }
 }
 
@@ -134,7 +136,7 @@ fn cpu_power(domain: &PerfDomain) -> CpuPower {
     let points: Vec<Point> =
         states.map(|(performance, state)| point(*performance, state.power)).collect();
     let kept_awake = points.first().map_or(0.0, |slowest| slowest.power * KEPT_AWAKE_SHARE);
-    CpuPower { points, kept_awake, exit_us: 0.0 }
+    CpuPower { points, kept_awake }
 }
 
 /// How long `cpu` takes to leave its deepest idle state (us); 0 without cpuidle.
@@ -151,10 +153,10 @@ fn exit_us(cpu: usize) -> f64 {
 mod tests {
     use super::*;
 
-    fn power(points: &[(u32, f64)], kept_awake: f64, exit_us: f64) -> CpuPower {
+    fn power(points: &[(u32, f64)], kept_awake: f64) -> CpuPower {
         let highest = f64::from(points.last().unwrap().0);
         let point = |&(mhz, power)| Point { speed: f64::from(mhz) / highest, power };
-        CpuPower { points: points.iter().map(point).collect(), kept_awake, exit_us }
+        CpuPower { points: points.iter().map(point).collect(), kept_awake }
     }
 
     /// Of chromebook2: 0.12 mW a MHz at 500 MHz, 0.118 at 600, 0.165 at 1300.
@@ -162,7 +164,7 @@ mod tests {
 
     #[test]
     fn the_more_is_kept_awake_the_faster_is_best() {
-        let floor = |kept_awake| power(&A7, kept_awake, 0.0).floor_pct();
+        let floor = |kept_awake| power(&A7, kept_awake).floor_pct();
         assert_eq!(floor(0.0), 36, "600 of 1300 MHz, and a quarter is added");
         assert_eq!(floor(36.0), 55, "900 MHz");
         assert_eq!(floor(1000.0), 80, "all there is");
@@ -171,7 +173,7 @@ mod tests {
 
     #[test]
     fn a_run_is_worth_a_wake_up_by_what_is_kept_awake_meanwhile() {
-        let worth = |kept_awake, exit_us| power(&A7, kept_awake, exit_us).worth_waking_us();
+        let worth = |kept_awake, exit_us| power(&A7, kept_awake).worth_waking_us(exit_us);
         assert_eq!(worth(36.0, 0.0), Some(0.0), "waking costs nothing");
         let at_full = 2.0 * 214.0 / 1000.0 * 100.0;
         assert_eq!(worth(1000.0, 100.0), Some(at_full));
@@ -179,11 +181,11 @@ mod tests {
 
     #[test]
     fn where_no_run_is_worth_a_wake_up_the_fewest_cpus_are_best() {
-        let worth = |kept_awake, exit_us| power(&A7, kept_awake, exit_us).worth_waking_us();
+        let worth = |kept_awake, exit_us| power(&A7, kept_awake).worth_waking_us(exit_us);
         assert_eq!(worth(16.0, 900.0), None, "7.9 ms");
         assert_eq!(worth(0.0, 1.0), None);
         assert_eq!(worth(36.0, 500.0), Some(SHORT_MAX_US), "3.2 ms, but 1 ms is not short");
-        let unknown = |exit_us| CpuPower { exit_us, ..CpuPower::default() }.worth_waking_us();
+        let unknown = |exit_us| CpuPower::default().worth_waking_us(exit_us);
         assert_eq!((unknown(0.0), unknown(200.0)), (Some(0.0), Some(400.0)));
     }
 }

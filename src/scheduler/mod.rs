@@ -265,7 +265,7 @@ fn configure(skel: &mut OpenBpfSkel<'_>, ranks: &Ranks, policy: Policy) -> Resul
     store(&mut rodata.topology, *topology);
     let bss = skel.maps.bss_data.as_mut().context(NO_DATA)?;
     store(&mut bss.policies[0], policy.to_bpf(ranks));
-    Ok(power.is_known)
+    Ok(power.is_known())
 }
 
 /// The first queue of a single CPU.

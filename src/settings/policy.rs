@@ -17,7 +17,7 @@ use crate::settings::number_or_word;
 /// How long a task may wait for an active CPU before it spills: a tick at
 /// HZ=250, at which the running slice ends, and a millisecond for what goes
 /// first; less than a third of a video frame.
-const LATENCY_BUDGET: Duration = Duration::from_millis(5);
+pub const LATENCY_BUDGET: Duration = Duration::from_millis(5);
 /// A lower need must hold for two half-lives of the average before the active
 /// set shrinks, so that on/off loads with shorter periods do not make it flap.
 const SHRINK_HOLD: Duration = Duration::from_millis(64);

@@ -107,7 +107,6 @@ fn power_model(machine: &Machine, ranks: &Ranks) -> PowerModel {
         CpuPower {
             points: points.map(|(speed, power)| Point { speed, power }).collect(),
             kept_awake: machine.kept_awake_mw(cpu),
-            exit_us: 0.0,
         }
     };
     let cpus = machine.cpus();

@@ -3,8 +3,7 @@
 use super::{Machine, MachineCpu, Uncore};
 
 /// How long a lightly loaded machine is idle at a time, in the mean (us): a unit whose idle state
-/// pays only after longer is awake whatever its CPUs do. With it the clock that is best by
-/// calculation is the one that is best in simulation, of five machines: docs/simulator-tables.md.
+/// pays only after longer is awake whatever its CPUs do. An estimate.
 const IDLE_MEAN_US: f64 = 5000.0;
 
 impl Machine {
@@ -22,11 +21,8 @@ impl Machine {
 
     /// How long `cpu` takes to leave the deepest idle state that saves it anything (us).
     pub fn exit_us(&self, cpu: &MachineCpu) -> f64 {
-        let idle = &self.core_of(cpu).idle;
-        let deepest = idle.iter().rev().find(|state| {
-            let same = |other: &&super::IdleState| other.mw <= state.mw;
-            idle.iter().find(same).is_some_and(|first| first.name == state.name)
-        });
+        // The shallowest of those that take the least.
+        let deepest = self.core_of(cpu).idle.iter().min_by(|a, b| a.mw.total_cmp(&b.mw));
         deepest.map_or(0.0, |state| state.exit_us)
     }
 
@@ -58,5 +54,12 @@ mod tests {
         assert_eq!(kept(&machine("chromebook2")).round(), 20.0);
         assert_eq!(kept(&machine("phone")).round(), 16.0);
         assert_eq!(kept(&machine("vm4")).round(), 100.0, "it sleeps at once");
+    }
+
+    #[test]
+    fn a_deeper_state_that_saves_nothing_is_not_waited_for() {
+        let exit_us = |machine: Machine| machine.exit_us(&machine.cpus()[0]);
+        assert_eq!(exit_us(Machine::find("chromebook2").unwrap()), 500.0);
+        assert_eq!(exit_us(Machine::find("tc2-a7").unwrap()), 1.0, "WFI, not cluster-sleep");
     }
 }
