@@ -6,6 +6,7 @@ mod clock;
 mod freq;
 mod kinds;
 mod pick;
+mod scope;
 mod shares;
 mod sizing;
 mod waiting;
@@ -138,6 +139,7 @@ unsafe extern "C" {
     safe fn native_util_behind(capacity: u32, largest: u32) -> u32;
     safe fn native_fit_kind(util: u32, min: u32, max: u32, of_kind: &[u32; 4], nr: u32) -> u32;
     safe fn native_scope_of(policy: &pp_policy, need: &Need) -> u32;
+    safe fn native_stacks(policy: &pp_policy, scope: u32, groups: i32) -> i32;
     safe fn native_perf_target(
         cpu_util: u32,
         task_util: u32,
@@ -240,40 +242,6 @@ fn a_latency_is_in_the_first_bucket_whose_bound_it_does_not_exceed() {
     for ns in (0..200_000_000).step_by(997).chain([1, 1000, 1001, 64_000, 64_001, u64::MAX - 999]) {
         let expected = (0..last).find(|n| ns <= 1000 << n).unwrap_or(last);
         assert_eq!(u64::from(native_latency_bucket(ns)), expected, "{ns} ns");
-    }
-}
-
-#[test]
-fn a_word_of_the_user_goes_before_capacity_and_capacity_before_size() {
-    let (packing, small) = (packing(4), pp_policy { small_util: 205, ..packing(4) });
-    let spread = pp_policy { min_ranks: 4, min_kind: 2, ..packing };
-    let energy = pp_policy { whole_groups: 1, ..packing };
-    let need = Need::default();
-    let short = Need { is_short: 1, ..need };
-    let (pack, at_once, efficient) = (
-        Need { workload: intf::pp_workload_PP_WORKLOAD_PACK, ..need },
-        Need { workload: intf::pp_workload_PP_WORKLOAD_SPREAD, ..need },
-        Need { workload: intf::pp_workload_PP_WORKLOAD_EFFICIENT, util: 1000, kind: 2, ..need },
-    );
-    let kind = |kind| intf::pp_scope_PP_SCOPE_KIND + kind;
-    for (policy, need, scope) in [
-        (packing, need, intf::pp_scope_PP_SCOPE_ACTIVE),
-        (packing, short, intf::pp_scope_PP_SCOPE_ACTIVE),
-        (energy, short, intf::pp_scope_PP_SCOPE_PACKED),
-        (energy, need, intf::pp_scope_PP_SCOPE_ACTIVE),
-        (energy, Need { kind: 1, ..short }, kind(1)),
-        (packing, pack, intf::pp_scope_PP_SCOPE_ACTIVE),
-        (spread, pack, intf::pp_scope_PP_SCOPE_PACKED),
-        (packing, at_once, intf::pp_scope_PP_SCOPE_USABLE),
-        (packing, efficient, intf::pp_scope_PP_SCOPE_EFFICIENT),
-        (small, Need { util: 205, ..need }, intf::pp_scope_PP_SCOPE_ACTIVE),
-        (small, Need { util: 206, ..need }, intf::pp_scope_PP_SCOPE_USABLE),
-        (small, Need { util: 206, ..pack }, intf::pp_scope_PP_SCOPE_ACTIVE),
-        (packing, Need { kind: 1, ..need }, kind(1)),
-        (spread, Need { kind: 1, ..need }, kind(2)),
-        (spread, Need { kind: 1, ..pack }, kind(1)),
-    ] {
-        assert_eq!(native_scope_of(&policy, &need), scope);
     }
 }
 

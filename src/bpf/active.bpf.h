@@ -207,19 +207,16 @@ static __always_inline void share_spills(void)
 	}
 }
 
-/* The end of the LLC that the last of @needed ranks is in. */
-static __always_inline u32 end_of_llc(u32 needed, u32 ceiling)
+/* The end of what is used as a whole: the LLC or the group that the last of @needed ranks is in,
+ * if the policy says so, else that rank. */
+static __always_inline u32 end_of_whole(const struct pp_policy *policy, u32 needed, u32 ceiling)
 {
-	u32 end = topology.llc_end[llc_queue(cpu_at(needed - 1)) % PP_MAX_LLCS];
+	u32 end = needed;
 
-	return end < ceiling ? end : ceiling;
-}
-
-/* The end of the group that the last of @needed ranks is in. */
-static __always_inline u32 end_of_group(u32 needed, u32 ceiling)
-{
-	u32 end = topology.group_end[(needed - 1) % PP_MAX_CPUS];
-
+	if (policy->whole_llcs)
+		end = topology.llc_end[llc_queue(cpu_at(needed - 1)) % PP_MAX_LLCS];
+	else if (policy->whole_groups)
+		end = topology.group_end[(needed - 1) % PP_MAX_CPUS];
 	return end < ceiling ? end : ceiling;
 }
 
@@ -240,10 +237,8 @@ verified_once bool size_node(u32 node, u64 now, bool at_once)
 	if (!at_once)
 		needed = pp_next_active(was, needed, ceiling, now, policy->shrink_hold_ns,
 					&state->shrink_since_ns);
-	if (policy->whole_llcs && needed > begin)
-		needed = end_of_llc(needed, ceiling);
-	if (policy->whole_groups && needed > begin)
-		needed = end_of_group(needed, ceiling);
+	if (needed > begin)
+		needed = end_of_whole(policy, needed, ceiling);
 	state->end = needed;
 	state->packed = sizing->packed;
 	if (needed != was)

@@ -277,12 +277,7 @@ verified_once bool should_wait(struct pp_task *task __arg_nonnull, s32 cpu, bool
 /* Whether a task that @here wakes and makes way for takes its place. */
 static __always_inline bool may_stack(const struct pp_task *task, u32 scope, s32 here)
 {
-	const struct pp_policy *policy = policy_now();
-	/* In a group only what is packed: the others are to overlap. */
-	u32 stacked =
-		policy->whole_groups && topology.group_run_ns ? PP_SCOPE_PACKED : PP_SCOPE_ACTIVE;
-
-	return policy->sync_stacks && !task->restricted && scope == stacked &&
+	return !task->restricted && pp_stacks(policy_now(), scope, topology.group_run_ns != 0) &&
 	       cpu_state(here)->online && is_active(here) && may_go_direct(here);
 }
 

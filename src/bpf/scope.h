@@ -68,6 +68,15 @@ static inline u32 pp_scope_of(const struct pp_policy *policy, const struct pp_ne
 	return policy->whole_groups && task->is_short ? PP_SCOPE_PACKED : PP_SCOPE_ACTIVE;
 }
 
+/* Whether a task of @scope takes the CPU of the one that wakes it and makes way for it. Where there
+ * are @groups only what is packed inside one: the others are to overlap. */
+static inline int pp_stacks(const struct pp_policy *policy, u32 scope, int groups)
+{
+	u32 packed = policy->whole_groups && groups ? PP_SCOPE_PACKED : PP_SCOPE_ACTIVE;
+
+	return policy->sync_stacks && scope == packed;
+}
+
 /* Whether a task may leave its scope for any usable CPU if that has no idle one: to
  * run slowly is better than not to run. */
 static inline int pp_may_overflow(u32 scope)

@@ -81,6 +81,8 @@ EXPORT(u32, fit_kind, (u32 util, u32 min, u32 max, const u32 *of_kind, u32 nr),
        (util, min, max, of_kind, nr))
 EXPORT(int, is_migration_off, (u32 levels, int current, u32 prologue), (levels, current, prologue))
 EXPORT(u32, scope_of, (const struct pp_policy *policy, const struct pp_need *need), (policy, need))
+EXPORT(int, stacks, (const struct pp_policy *policy, u32 scope, int groups),
+       (policy, scope, groups))
 EXPORT(u32, perf_target, (u32 cpu_util, u32 task_util, int race, u32 capacity, u32 floor),
        (cpu_util, task_util, race, capacity, floor))
 EXPORT(int, perf_others_wait, (s32 nr, u64 waiting_ns), (nr, waiting_ns))

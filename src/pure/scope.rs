@@ -1,0 +1,49 @@
+//! Which CPUs a task is for (`scope.h`).
+
+use super::*;
+
+#[test]
+fn what_is_packed_stacks_on_its_waker() {
+    let (packing, active) = (packing(4), intf::pp_scope_PP_SCOPE_ACTIVE);
+    let (energy, packed) =
+        (pp_policy { whole_groups: 1, ..packing }, intf::pp_scope_PP_SCOPE_PACKED);
+    let stacks = |policy, scope, groups: bool| native_stacks(policy, scope, groups.into()) == 1;
+    assert!(stacks(&packing, active, false) && !stacks(&packing, packed, true));
+    assert!(stacks(&energy, packed, true) && !stacks(&energy, active, true), "it may overlap");
+    assert!(stacks(&energy, active, false), "without groups it is packing");
+    assert!(!stacks(&pp_policy { sync_stacks: 0, ..packing }, active, false));
+}
+
+#[test]
+fn a_word_of_the_user_goes_before_capacity_and_capacity_before_size() {
+    let (packing, small) = (packing(4), pp_policy { small_util: 205, ..packing(4) });
+    let spread = pp_policy { min_ranks: 4, min_kind: 2, ..packing };
+    let energy = pp_policy { whole_groups: 1, ..packing };
+    let need = Need::default();
+    let short = Need { is_short: 1, ..need };
+    let (pack, at_once, efficient) = (
+        Need { workload: intf::pp_workload_PP_WORKLOAD_PACK, ..need },
+        Need { workload: intf::pp_workload_PP_WORKLOAD_SPREAD, ..need },
+        Need { workload: intf::pp_workload_PP_WORKLOAD_EFFICIENT, util: 1000, kind: 2, ..need },
+    );
+    let kind = |kind| intf::pp_scope_PP_SCOPE_KIND + kind;
+    for (policy, need, scope) in [
+        (packing, need, intf::pp_scope_PP_SCOPE_ACTIVE),
+        (packing, short, intf::pp_scope_PP_SCOPE_ACTIVE),
+        (energy, short, intf::pp_scope_PP_SCOPE_PACKED),
+        (energy, need, intf::pp_scope_PP_SCOPE_ACTIVE),
+        (energy, Need { kind: 1, ..short }, kind(1)),
+        (packing, pack, intf::pp_scope_PP_SCOPE_ACTIVE),
+        (spread, pack, intf::pp_scope_PP_SCOPE_PACKED),
+        (packing, at_once, intf::pp_scope_PP_SCOPE_USABLE),
+        (packing, efficient, intf::pp_scope_PP_SCOPE_EFFICIENT),
+        (small, Need { util: 205, ..need }, intf::pp_scope_PP_SCOPE_ACTIVE),
+        (small, Need { util: 206, ..need }, intf::pp_scope_PP_SCOPE_USABLE),
+        (small, Need { util: 206, ..pack }, intf::pp_scope_PP_SCOPE_ACTIVE),
+        (packing, Need { kind: 1, ..need }, kind(1)),
+        (spread, Need { kind: 1, ..need }, kind(2)),
+        (spread, Need { kind: 1, ..pack }, kind(1)),
+    ] {
+        assert_eq!(native_scope_of(&policy, &need), scope);
+    }
+}
