@@ -3,13 +3,13 @@
 
 use std::collections::BTreeMap;
 use std::fs;
+use std::time::Duration;
 
 use scx_utils::PerfDomain;
 use scx_utils::compat::ROOT_PREFIX;
 
 use crate::machine::energy_model;
 use crate::machine::topology::Ranks;
-use crate::settings::policy::LATENCY_BUDGET;
 
 /// What is assumed where nothing says what a CPU takes (% of its capacity): seven tenths of its
 /// highest frequency, with what schedutil adds. What other floors save is in docs/how-it-decides.md.
@@ -73,7 +73,7 @@ impl CpuPower {
     /// time, about U - U^2/2 (1 - 1/n): what is kept awake is so for less by that last term. But of
     /// the wake-ups, U / run in a time, 1 - 1/n more of U meet an idle CPU, and each costs power x
     /// exit latency. Both are the same where run = 2 power exit / kept awake, whatever U and n are.
-    pub fn worth_waking_us(&self, exit_us: f64) -> Option<f64> {
+    pub fn worth_waking_us(&self, exit_us: f64, latency_budget: Duration) -> Option<f64> {
         // Not known: a core and what is around it take about the same.
         let ratio = match self.optimum() {
             Some(point) if self.kept_awake > 0.0 => point.power / self.kept_awake,
@@ -83,40 +83,38 @@ impl CpuPower {
         let run_us = if exit_us > 0.0 { 2.0 * ratio * exit_us } else { 0.0 };
         // Waiting bundles runs that are no further apart than the budget: if only longer ones are
         // worth a wake-up, none is.
-        let longest_us = LATENCY_BUDGET.as_secs_f64() * 1e6;
+        let longest_us = latency_budget.as_secs_f64() * 1e6;
         (run_us <= longest_us).then_some(run_us.min(SHORT_MAX_US))
     }
 }
 
 impl PowerModel {
     /// This machine's: powers by the kernel's energy model, exit latencies by cpuidle. Where there is
-    /// neither, defaults that are within a few percent of the best in the simulator.
-    pub fn of_this_machine(ranks: &Ranks, has_cpufreq: bool) -> Self {
+    /// neither, defaults for any machine.
+    pub fn of_this_machine(ranks: &Ranks, has_cpufreq: bool, latency_budget: Duration) -> Self {
         let mut cpus = BTreeMap::new();
         for domain in energy_model::domains() {
             let power = cpu_power(&domain);
             cpus.extend(domain.span.iter().map(|cpu| (cpu, power.clone())));
         }
-        Self::of(ranks, &cpus, has_cpufreq, exit_us)
+        let worth_waking =
+            |cpu: usize, power: &CpuPower| power.worth_waking_us(exit_us(cpu), latency_budget);
+        Self::of(ranks, &cpus, has_cpufreq, worth_waking)
     }
 
-    /// By the power of those CPUs of which it is known, and how long each takes to leave its deepest
-    /// idle state (us). What is worth a wake-up is decided by the CPU that is filled first.
+    /// By the power of those CPUs of which it is known, and what is worth a wake-up of the CPU that is
+    /// filled first.
     pub fn of(
         ranks: &Ranks,
         cpus: &BTreeMap<usize, CpuPower>,
         has_cpufreq: bool,
-        exit_us: impl Fn(usize) -> f64,
+        worth_waking: impl Fn(usize, &CpuPower) -> Option<f64>,
     ) -> Self {
         let floor_pct = cpus.iter().map(|(&cpu, power)| (cpu, power.floor_pct())).collect();
         let first = ranks.cpus().first().map_or(0, |first| first.cpu);
         let unknown = CpuPower::default();
         let power = cpus.get(&first).unwrap_or(&unknown);
-        PowerModel {
-            has_cpufreq,
-            floor_pct,
-            worth_waking_us: power.worth_waking_us(exit_us(first)),
-        }
+        PowerModel { has_cpufreq, floor_pct, worth_waking_us: worth_waking(first, power) }
     }
 
     /// Whether anything says what CPUs take; else there are defaults.
@@ -159,6 +157,8 @@ mod tests {
         CpuPower { points: points.iter().map(point).collect(), kept_awake }
     }
 
+    const BUDGET: Duration = Duration::from_millis(5);
+
     /// Of chromebook2: 0.12 mW a MHz at 500 MHz, 0.118 at 600, 0.165 at 1300.
     const A7: [(u32, f64); 4] = [(500, 60.0), (600, 71.0), (900, 115.0), (1300, 214.0)];
 
@@ -173,7 +173,7 @@ mod tests {
 
     #[test]
     fn a_run_is_worth_a_wake_up_by_what_is_kept_awake_meanwhile() {
-        let worth = |kept_awake, exit_us| power(&A7, kept_awake).worth_waking_us(exit_us);
+        let worth = |kept_awake, exit_us| power(&A7, kept_awake).worth_waking_us(exit_us, BUDGET);
         assert_eq!(worth(36.0, 0.0), Some(0.0), "waking costs nothing");
         let at_full = 2.0 * 214.0 / 1000.0 * 100.0;
         assert_eq!(worth(1000.0, 100.0), Some(at_full));
@@ -181,11 +181,11 @@ mod tests {
 
     #[test]
     fn where_no_run_is_worth_a_wake_up_the_fewest_cpus_are_best() {
-        let worth = |kept_awake, exit_us| power(&A7, kept_awake).worth_waking_us(exit_us);
+        let worth = |kept_awake, exit_us| power(&A7, kept_awake).worth_waking_us(exit_us, BUDGET);
         assert_eq!(worth(16.0, 900.0), None, "7.9 ms");
         assert_eq!(worth(0.0, 1.0), None);
         assert_eq!(worth(36.0, 500.0), Some(SHORT_MAX_US), "3.2 ms, but 1 ms is not short");
-        let unknown = |exit_us| CpuPower::default().worth_waking_us(exit_us);
+        let unknown = |exit_us| CpuPower::default().worth_waking_us(exit_us, BUDGET);
         assert_eq!((unknown(0.0), unknown(200.0)), (Some(0.0), Some(400.0)));
     }
 }

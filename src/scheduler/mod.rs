@@ -27,7 +27,7 @@ use crate::machine::power_model::PowerModel;
 use crate::machine::topology::Ranks;
 use crate::machine::{bpf_topology, kernel};
 use crate::settings::mode::Mode;
-use crate::settings::policy::Policy;
+use crate::settings::policy::{LATENCY_BUDGET, Policy};
 use crate::settings::workloads::Treatment;
 use bpf_skel::{BpfSkel, BpfSkelBuilder, OpenBpfSkel};
 use kernel_exit::KernelExit;
@@ -260,7 +260,7 @@ const ENQ_MIGRATION_DISABLED: u64 = 1 << 4;
 /// Writes what the programs find as they are loaded; returns whether the machine's power is known.
 fn configure(skel: &mut OpenBpfSkel<'_>, ranks: &Ranks, policy: Policy) -> Result<bool> {
     let rodata = skel.maps.rodata_data.as_mut().context("no .rodata")?;
-    let power = PowerModel::of_this_machine(ranks, kernel::has_cpufreq());
+    let power = PowerModel::of_this_machine(ranks, kernel::has_cpufreq(), LATENCY_BUDGET);
     let topology = bpf_topology::of(ranks, kernel::tick_ns()?, &power);
     store(&mut rodata.topology, *topology);
     let bss = skel.maps.bss_data.as_mut().context(NO_DATA)?;

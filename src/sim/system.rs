@@ -14,7 +14,7 @@ use crate::machine::bpf_topology;
 use crate::machine::power_model::{CpuPower, Point, PowerModel};
 use crate::machine::topology::{RankedCpu, Ranks};
 use crate::settings::named::NamedMode;
-use crate::settings::policy::{Choice, Mode, Policy, PolicyArgs};
+use crate::settings::policy::{Choice, LATENCY_BUDGET, Mode, Policy, PolicyArgs};
 
 /// A system by the name that the user gave: `SCHEDULER[+GOVERNOR]`, one of our modes (see
 /// [`NamedMode`]) or an earlier system.
@@ -111,8 +111,10 @@ fn power_model(machine: &Machine, ranks: &Ranks) -> PowerModel {
     };
     let cpus = machine.cpus();
     let powers = cpus.iter().map(|cpu| (cpu.cpu, power(cpu))).collect();
-    let exit_us = |cpu: usize| machine.exit_us(&cpus[cpu]);
-    PowerModel::of(ranks, &powers, true, exit_us)
+    let worth_waking = |cpu: usize, power: &CpuPower| {
+        power.worth_waking_us(machine.exit_us(&cpus[cpu]), LATENCY_BUDGET)
+    };
+    PowerModel::of(ranks, &powers, true, worth_waking)
 }
 
 /// Ours on `machine`, whose ranks are given.
