@@ -3,7 +3,7 @@
 # could not do. In virtual time, where two runs of one thing agree.
 # vm: --virtual-time
 # only: 7
-# timeout: 3000
+# timeout: 900
 . "$(dirname "$0")/lib.bash"
 DIR=/tmp/bench
 mkdir -p $DIR

@@ -74,8 +74,7 @@ json_list() { sed "s/.*\"$1\":\[\([^]]*\)\].*/\1/" | tr ',' ' '; }
 refused() {
 	local pattern=$1 output status=0
 	shift
-	# A limit for what hangs: virtual time runs ahead of an idle VM that waits for its files.
-	output=$(timeout 600 "$@" 2>&1) || status=$?
+	output=$(timeout $((60 * ${PATIENCE:-1})) "$@" 2>&1) || status=$?
 	[ $status = 1 ] || fail "$* ended with $status, not 1: $output"
 	[ "$(printf '%s\n' "$output" | grep -c 'scx_powerpack: ')" = 1 ] || fail "$* said: $output"
 	printf '%s\n' "$output" | grep -qE "$pattern" || fail "$* said: $output"
