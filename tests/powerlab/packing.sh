@@ -9,6 +9,19 @@ govern schedutil
 start --mode packing
 nap 1
 
+# The lowest that any A15 is asked for, of 1024: 1200 of 2000 MHz are best by the kernel's energy model,
+# so 47 % of its capacity, before schedutil adds a quarter; without a model it is 55 %. (Not of one of
+# them: the program that asks is not known yet, and may run there.)
+lowest_target() {
+	scx_powerpack status --json | grep -o '"cpu":[4-7],[^}]*"perf_target":[0-9]*' | sed 's/.*://' | sort -n | head -n 1
+}
+for _ in {1..20}; do
+	asked=$(lowest_target)
+	[ "$asked" != $((1024 * 47 / 100)) ] || break
+	nap 0.2
+done
+[ "$asked" = $((1024 * 47 / 100)) ] || fail "no idle A15 is asked for less than $asked of 1024"
+
 # From the creation of a thread that computes until the clock of its CPU is above 1800 MHz.
 echo 'comm == "powerpack-load"' >$TRACE/events/sched/sched_wakeup_new/filter
 echo "state == $((1800 * 1000)) || state == $((2000 * 1000)) || state == $((1900 * 1000))" \
@@ -20,15 +33,6 @@ done
 low_khz() { read -r khz <$CPUS/cpu4/cpufreq/scaling_cur_freq && [ "$khz" -lt 1800000 ]; }
 for _ in {1..40}; do low_khz && break || nap 0.05; done
 low_khz || fail "the clock is at $khz kHz before there is a load"
-# Of an A15 1200 of 2000 MHz are best by the kernel's energy model, so 47 % of its capacity, before
-# schedutil adds a quarter; 55 % where there is no model.
-for _ in {1..20}; do
-	asked=$(scx_powerpack status --json | grep -o '"cpu":4,[^}]*"perf_target":[0-9]*')
-	asked=${asked##*:}
-	[ "$asked" != $((1024 * 47 / 100)) ] || break
-	nap 0.2
-done
-[ "$asked" = $((1024 * 47 / 100)) ] || fail "an idle A15 is asked for $asked of 1024"
 # Started on a small CPU: the program is not known yet either, and would raise that clock before
 # its thread is there.
 taskset -c 0 powerpack-load hogs --count 1 --pin 4 --seconds 1 >/dev/null &
