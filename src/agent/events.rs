@@ -5,9 +5,9 @@ use std::io::{self, IsTerminal};
 
 use anyhow::Result;
 use crossbeam::channel::Sender;
-use scx_utils::autopower::PowerProfile;
 use signal_hook::consts::SIGHUP;
 
+use crate::agent::power_profile::Desktop;
 use crate::control::protocol::{Reply, Request};
 use crate::signals::hear_signals;
 
@@ -22,8 +22,8 @@ pub enum Event {
     Reload,
     /// The configuration file says something else now.
     ConfigChanged,
-    /// The desktop has changed its power profile; `Unknown`: it reports none any more.
-    Profile(PowerProfile),
+    /// The desktop has changed its power profile, or a service of it comes or goes.
+    Desktop(Desktop),
     /// A client asks.
     Call(Call),
 }

@@ -1,5 +1,6 @@
 //! The desktop's power profile: power-profiles-daemon, or another service with its interface, reports
-//! by D-Bus signals when it changes. Nothing is polled.
+//! by D-Bus signals when it changes; and whether a service sets the energy/performance preference.
+//! Nothing is polled.
 
 use std::thread;
 
@@ -20,8 +21,26 @@ const NAMES: [(&str, &str); 2] = [
     ("net.hadess.PowerProfiles", "/net/hadess/PowerProfiles"),
 ];
 
-/// Sends [`Event::Profile`] at once and after each change, for as long as the process lives.
-/// Without a system bus, or when it goes, the profile is unknown.
+/// TuneD sets the preference by its own profiles, with or without the interface above.
+const TUNED: &str = "com.redhat.tuned";
+
+/// All that set it.
+const SETTERS: [&str; 3] = [NAMES[0].0, NAMES[1].0, TUNED];
+
+/// What the desktop's services say.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Desktop {
+    /// `Unknown`: none is reported.
+    pub profile: PowerProfile,
+    /// Whether one of those that set the energy/performance preference runs.
+    pub sets_epp: bool,
+}
+
+/// Without any such service.
+const NONE: Desktop = Desktop { profile: PowerProfile::Unknown, sets_epp: false };
+
+/// Sends [`Event::Desktop`] at once and after each change, for as long as the process lives.
+/// Without a system bus, or when it goes, there are no such services.
 pub fn watch_profile(events: Sender<Event>) -> Result<()> {
     thread::Builder::new()
         .name("profile-watch".into())
@@ -30,7 +49,7 @@ pub fn watch_profile(events: Sender<Event>) -> Result<()> {
                 debug!("power profiles: {err:#}");
             }
             // The bus is gone: what it said last is old.
-            let _ = events.send(Event::Profile(PowerProfile::Unknown));
+            let _ = events.send(Event::Desktop(NONE));
         })
         .context("cannot start a thread for the power profile")?;
     Ok(())
@@ -40,27 +59,32 @@ fn listen(events: &Sender<Event>) -> Result<()> {
     let bus = Connection::system().context("no system bus")?;
     let signals = MessageIterator::from(&bus);
     let proxy = DBusProxy::new(&bus)?;
-    for (name, path) in NAMES {
-        let changes = format!(
+    let changes = NAMES.map(|(_, path)| {
+        format!(
             "type='signal',interface='org.freedesktop.DBus.Properties',\
              member='PropertiesChanged',path='{path}'"
-        );
-        // The daemon comes and goes too.
-        let owners = format!(
+        )
+    });
+    // The daemons come and go too.
+    let owners = SETTERS.map(|name| {
+        format!(
             "type='signal',sender='org.freedesktop.DBus',member='NameOwnerChanged',arg0='{name}'"
-        );
-        for rule in [changes, owners] {
-            proxy.add_match_rule(rule.as_str().try_into()?)?;
-        }
+        )
+    });
+    for rule in changes.iter().chain(&owners) {
+        proxy.add_match_rule(rule.as_str().try_into()?)?;
     }
     let mut last = None;
     let mut report = || {
-        let profile = read(&bus).unwrap_or(PowerProfile::Unknown);
-        if last.replace(profile) == Some(profile) {
+        let desktop = read(&bus);
+        let before = last.replace(desktop);
+        if before == Some(desktop) {
             return true;
         }
-        info!("power profile: {profile}");
-        events.send(Event::Profile(profile)).is_ok()
+        if before.map(|before| before.profile) != Some(desktop.profile) {
+            info!("power profile: {}", desktop.profile);
+        }
+        events.send(Event::Desktop(desktop)).is_ok()
     };
     report();
     for message in signals {
@@ -71,13 +95,21 @@ fn listen(events: &Sender<Event>) -> Result<()> {
     Ok(())
 }
 
-/// The profile that a running daemon reports; one that does not run is not started.
-fn read(bus: &Connection) -> Option<PowerProfile> {
-    let proxy = DBusProxy::new(bus).ok()?;
-    NAMES.into_iter().find_map(|(name, path)| {
-        if !proxy.name_has_owner(name.try_into().ok()?).ok()? {
-            return None;
-        }
+/// What the services that run say; one that does not run is not started.
+fn read(bus: &Connection) -> Desktop {
+    Desktop {
+        profile: read_profile(bus).unwrap_or(PowerProfile::Unknown),
+        sets_epp: SETTERS.iter().any(|name| runs(bus, name)),
+    }
+}
+
+fn runs(bus: &Connection, name: &str) -> bool {
+    let owner = || DBusProxy::new(bus).ok()?.name_has_owner(name.try_into().ok()?).ok();
+    owner().unwrap_or(false)
+}
+
+fn read_profile(bus: &Connection) -> Option<PowerProfile> {
+    NAMES.into_iter().filter(|(name, _)| runs(bus, name)).find_map(|(name, path)| {
         let daemon = PropertiesProxy::builder(bus).destination(name).ok()?.path(path).ok()?;
         let interface: InterfaceName<'_> = name.try_into().ok()?;
         let value = daemon.build().ok()?.get(interface, "ActiveProfile").ok()?;

@@ -5,6 +5,8 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 
+use crate::machine::cpufreq::hardware_chooses;
+
 /// Whose governors were changed; dropping it puts them back.
 pub struct Governors(Vec<(PathBuf, String)>);
 
@@ -17,11 +19,8 @@ fn policies(root: &Path) -> Vec<PathBuf> {
     policies
         .filter(|path| {
             let governors = read(path, "scaling_available_governors");
-            let driver = read(path, "scaling_driver");
             let has = |name| governors.split_whitespace().any(|other| other == name);
-            has("performance")
-                && has("powersave")
-                && !["intel_pstate", "amd-pstate-epp"].contains(&driver.trim())
+            has("performance") && has("powersave") && !hardware_chooses(path)
         })
         .collect()
 }

@@ -3,7 +3,7 @@
 
 pub mod bpf_topology;
 pub mod cgroups;
-
+pub mod cpufreq;
 pub mod energy_model;
 pub mod kernel;
 pub mod power_model;

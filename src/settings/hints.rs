@@ -63,8 +63,23 @@ impl Serialize for IdleLatency {
     }
 }
 
+/// In place of a preference: what is set stays, in any case.
+pub const EPP_KEEP: &str = "keep";
+/// Where the hardware chooses the frequency and nobody else sets the preference: one step from
+/// what firmware and distributions set, `balance_performance`, which the other modes leave alone.
+const EPP_SAVES: &str = "balance_power";
+
+/// The preference that goes with a mode where none is asked for; `None`: not touched.
+pub fn default_epp(mode: Mode) -> Option<&'static str> {
+    match mode {
+        Mode::Packing | Mode::Energy => Some(EPP_SAVES),
+        Mode::Balance | Mode::Spread => None,
+    }
+}
+
 /// The energy/performance preference while a mode is in force, as the machine names it
-/// (`energy_performance_available_preferences`); `None`: not touched.
+/// (`energy_performance_available_preferences`), or [`EPP_KEEP`]; `None`: [`default_epp`] where all
+/// that the hardware hears is this preference.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct EppByMode {
@@ -90,7 +105,7 @@ impl EppByMode {
     }
 }
 
-/// The table `[hints]` of the configuration file; what is left out is not touched.
+/// The table `[hints]` of the configuration file.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Hints {
@@ -119,7 +134,9 @@ impl Hints {
             );
         }
         for mode in Mode::ALL {
-            if let Some(value) = self.epp.of(mode) {
+            if let Some(value) = self.epp.of(mode)
+                && value != EPP_KEEP
+            {
                 check_epp(root, mode, value)?;
             }
         }
@@ -141,15 +158,21 @@ pub fn entries(root: &Path, what: &str) -> Vec<PathBuf> {
     paths
 }
 
+/// Whether `policy` has the preference `value`.
+pub fn has_epp(policy: &Path, value: &str) -> bool {
+    let available = available_epp(policy).unwrap_or_default();
+    available.split_whitespace().any(|other| other == value)
+}
+
+/// Those of offline CPUs cannot be read.
+fn available_epp(policy: &Path) -> Option<String> {
+    fs::read_to_string(policy.join("energy_performance_available_preferences")).ok()
+}
+
 /// Fails if a policy does not have `value`, or none has any.
 fn check_epp(root: &Path, mode: Mode, value: &str) -> Result<()> {
-    // Those whose CPUs are offline cannot be read.
-    let available: Vec<String> = entries(root, "policy")
-        .iter()
-        .filter_map(|policy| {
-            fs::read_to_string(policy.join("energy_performance_available_preferences")).ok()
-        })
-        .collect();
+    let available: Vec<String> =
+        entries(root, "policy").iter().filter_map(|policy| available_epp(policy)).collect();
     ensure!(
         !available.is_empty(),
         "this machine has no energy/performance preference (cpufreq {EPP_FILE}): leave epp out"

@@ -70,3 +70,17 @@ printf '[hints]\nepp.packing = "eco"\n' >$config
 refused 'eco' scx_powerpack --config $config
 refused 'eco' scx_powerpack config check --config $config
 becomes '0 0 0 0' balance_performance
+
+echo "where the hardware hears the preference alone, it goes with the mode unasked"
+for cpu in 0 1 2 3; do
+	echo intel_pstate >$cpus/cpufreq/policy$cpu/scaling_driver
+	echo powersave >$cpus/cpufreq/policy$cpu/scaling_governor
+done
+start --mode packing
+becomes '0 0 0 0' balance_power
+scx_powerpack mode spread >/dev/null
+becomes '0 0 0 0' balance_performance
+scx_powerpack mode energy >/dev/null
+becomes '0 0 0 0' balance_power
+stop
+becomes '0 0 0 0' balance_performance

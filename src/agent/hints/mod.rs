@@ -13,7 +13,10 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result};
 use log::{info, warn};
 
-use crate::settings::hints::{EPP_FILE, Hints, IdleLatency, LATENCY_FILE, entries};
+use crate::machine::cpufreq::hears_preference;
+use crate::settings::hints::{
+    EPP_FILE, EPP_KEEP, Hints, IdleLatency, LATENCY_FILE, default_epp, entries, has_epp,
+};
 use crate::settings::mode::Mode;
 use record::{Entries, Entry, PutBack, Record};
 
@@ -42,13 +45,20 @@ pub fn recover(record: &Path) -> PutBack {
 enum Want {
     AtMostUs(u32),
     Epp(String),
+    /// In place of what machines come with: who has set another one meant it.
+    EppIfUnset(&'static str),
 }
+
+/// What firmware, drivers and distributions set.
+const EPP_UNSET: [&str; 2] = ["default", "balance_performance"];
 
 impl Want {
     /// The value, where it was `original` before: another program that asked for a lower latency keeps it.
     fn value(&self, original: &str) -> String {
         match self {
             Want::Epp(value) => value.clone(),
+            Want::EppIfUnset(value) if EPP_UNSET.contains(&original) => (*value).to_owned(),
+            Want::EppIfUnset(_) => original.to_owned(),
             // In this file 0 is no bound at all, and n/a that there be no latency.
             Want::AtMostUs(us) => match original.parse::<u32>() {
                 Ok(before) if before == 0 || before > *us => us.to_string(),
@@ -78,6 +88,8 @@ pub struct InForce {
     /// Why they do. They are not looked at again until something else is wanted of them: who
     /// changes one meanwhile has the last word.
     asked: BTreeMap<PathBuf, Want>,
+    /// Whether the preference goes with the mode where none is asked for.
+    defaults: bool,
 }
 
 impl InForce {
@@ -88,7 +100,14 @@ impl InForce {
         hints.check(root)?;
         let record = Record::open(record);
         let held = record.entries().clone();
-        Ok(InForce { hints, root: root.to_owned(), record, held, asked: BTreeMap::new() })
+        Ok(InForce {
+            hints,
+            root: root.to_owned(),
+            record,
+            held,
+            asked: BTreeMap::new(),
+            defaults: false,
+        })
     }
 
     /// From the next `apply` on other hints. Fails with a sentence, and then those from
@@ -99,9 +118,20 @@ impl InForce {
         Ok(())
     }
 
+    /// From the next `apply` on: whether the energy/performance preference goes with the mode where
+    /// none is asked for. It must not while another service sets it.
+    pub fn set_defaults(&mut self, defaults: bool) {
+        self.defaults = defaults;
+    }
+
     /// Whether anything is wanted, or is to be put back.
     pub fn is_in_use(&self) -> bool {
-        self.hints != Hints::default() || !self.held.is_empty()
+        self.hints != Hints::default() || self.defaults || !self.held.is_empty()
+    }
+
+    /// Whether a preference is set by us: what is read then is no evidence of what anyone wants.
+    pub fn holds_epp(&self) -> bool {
+        self.held.keys().any(|path| path.ends_with(EPP_FILE))
     }
 
     /// Puts the hints for `mode` in force: the latency for `cpus`, which are to be kept at
@@ -139,12 +169,22 @@ impl InForce {
             let path = |cpu| self.root.join(power(cpu)).join(LATENCY_FILE);
             wanted.extend(cpus.iter().map(|cpu| (path(cpu), Want::AtMostUs(us))));
         }
-        if let Some(value) = self.hints.epp.of(mode) {
-            let path = |policy: PathBuf| policy.join(EPP_FILE);
-            let policies = entries(&self.root, "policy").into_iter();
-            wanted.extend(policies.map(|policy| (path(policy), Want::Epp(value.to_owned()))));
+        for policy in entries(&self.root, "policy") {
+            if let Some(want) = self.epp_of(mode, &policy) {
+                wanted.insert(policy.join(EPP_FILE), want);
+            }
         }
         wanted
+    }
+
+    /// The preference of a policy in a mode, if it is not to stay as it was.
+    fn epp_of(&self, mode: Mode, policy: &Path) -> Option<Want> {
+        match self.hints.epp.of(mode) {
+            Some(EPP_KEEP) => None,
+            Some(value) => Some(Want::Epp(value.to_owned())),
+            None if !self.defaults || !hears_preference(policy) => None,
+            None => default_epp(mode).filter(|value| has_epp(policy, value)).map(Want::EppIfUnset),
+        }
     }
 
     /// What is to be written so that `path` is as wanted, if anything.

@@ -2,10 +2,10 @@
 //! desktop, a client.
 
 use log::{error, info};
-use scx_utils::autopower::PowerProfile;
 
 use super::Session;
 use crate::agent::events::Event;
+use crate::agent::power_profile::Desktop;
 use crate::agent::systemd;
 use crate::control::protocol::{Reply, Request};
 use crate::settings::config;
@@ -19,7 +19,7 @@ impl Session<'_> {
             Event::Reload => self.reload_unasked(),
             Event::ConfigChanged if self.has_seen_config() => {}
             Event::ConfigChanged => self.reload_unasked(),
-            Event::Profile(profile) => self.note_profile(profile),
+            Event::Desktop(desktop) => self.note_desktop(desktop),
             // The client may have gone; that is its own affair.
             Event::Call((request, reply)) => drop(reply.send(self.answer(request))),
         }
@@ -53,9 +53,11 @@ impl Session<'_> {
         self.kept.desired.seen_config == config::text(self.cli.config.as_deref())
     }
 
-    /// The desktop's power profile has changed.
-    fn note_profile(&mut self, profile: PowerProfile) {
-        let news = std::mem::replace(&mut self.kept.profile, profile) != profile;
+    /// The desktop's power profile has changed, or who sets the energy/performance preference.
+    fn note_desktop(&mut self, desktop: Desktop) {
+        self.kept.hints.set_defaults(!desktop.sets_epp);
+        self.hint();
+        let news = std::mem::replace(&mut self.kept.profile, desktop.profile) != desktop.profile;
         if news && self.kept.desired.choice == Choice::Auto {
             self.choose();
         }

@@ -161,8 +161,10 @@ impl<'a> Session<'a> {
             Err(err) => return warn!("cannot measure the load: {err:#}"),
         };
         // What we have set ourselves is no evidence.
+        let sets_epp =
+            self.kept.desired.hints.epp != EppByMode::default() || self.kept.hints.holds_epp();
         let profile = match self.kept.profile {
-            PowerProfile::Unknown if self.kept.desired.hints.epp == EppByMode::default() => None,
+            PowerProfile::Unknown if !sets_epp => None,
             profile => Some(profile),
         };
         let evidence = Evidence::gather(load_pct, profile);
