@@ -68,6 +68,10 @@ impl Kernel {
         let cpus = cpus_of(machine);
         let governor = system.governor.unwrap_or(machine.governor);
         let packages = cpus.iter().map(|cpu| cpu.place.package).max().map_or(0, |last| last + 1);
+        let mut power = Power::new(machine, governor);
+        if !matches!(system.scheduler, Scheduler::Comparator(_)) {
+            power.skip_inefficient(machine);
+        }
         let class = match &system.scheduler {
             Scheduler::Powerpack(topology, policy) => Class::Ext(Ext::load(topology, policy)),
             Scheduler::Comparator(which) => Class::Fair(Box::new(Fair::new(machine, *which))),
@@ -79,7 +83,7 @@ impl Kernel {
             here: 0,
             costs: machine.costs(),
             class,
-            power: Power::new(machine, governor),
+            power,
             machine: machine.clone(),
             timers: vec![BinaryHeap::new(); cpus.len()],
             sharing: vec![0; packages],

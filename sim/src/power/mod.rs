@@ -122,6 +122,14 @@ impl Power {
         power
     }
 
+    /// No clock goes by a point that is not worth it, where the kernel has an energy model: of
+    /// machines with several kinds of cores and without threads (a device tree's, for example).
+    pub(crate) fn skip_inefficient(&mut self, machine: &Machine) {
+        if machine.has_energy_model() {
+            self.domains.iter_mut().for_each(Domain::skip_inefficient);
+        }
+    }
+
     /// Frequency of `cpu` over its highest, 1..=1024.
     pub fn freq(&self, cpu: usize) -> u64 {
         self.domains[self.domain_of[cpu]].freq()
