@@ -33,6 +33,7 @@ impl Kernel {
         match self.class {
             Class::Ext(_) => self.ext_wake(id, here, sync),
             Class::Fair(_) => self.fair_wake(id, here, sync),
+            Class::Eevdf(_) => self.eevdf_wake(id, here, sync),
         }
     }
 
@@ -90,6 +91,7 @@ impl Kernel {
         match self.class {
             Class::Ext(_) => self.ext_tick(cpu, id),
             Class::Fair(_) => self.fair_tick(cpu),
+            Class::Eevdf(_) => self.eevdf_tick(cpu),
         }
         self.util_changed(cpu);
     }
@@ -106,6 +108,7 @@ impl Kernel {
         match self.class {
             Class::Ext(_) => self.ext_sleeps(cpu, id),
             Class::Fair(_) => self.fair_sleeps(cpu, id),
+            Class::Eevdf(_) => self.eevdf_sleeps(cpu, id),
         }
         self.schedule(cpu);
         self.util_changed(cpu);

@@ -39,6 +39,12 @@ impl Domain {
         }
     }
 
+    /// The points that may be chosen, slowest first: MHz and mW.
+    pub fn opps_chosen(&self) -> impl Iterator<Item = (u32, f64)> + '_ {
+        let chosen = self.opps.iter().zip(&self.skipped).filter(|(_, skipped)| !**skipped);
+        chosen.map(|(opp, _)| (opp.mhz, opp.mw))
+    }
+
     /// Over the highest one, 1..=1024.
     pub fn freq(&self) -> u64 {
         match (self.opps.get(self.current), self.opps.last()) {
@@ -100,5 +106,6 @@ mod tests {
         clock.skip_inefficient();
         clock.set(0.1);
         assert_eq!(clock.mhz(), Some(200));
+        assert_eq!(clock.opps_chosen().map(|(mhz, _)| mhz).collect::<Vec<_>>(), [200, 300, 400]);
     }
 }

@@ -6,7 +6,7 @@ mod idle;
 mod unit;
 
 pub use clock::{Domain, FULL};
-pub use governor::Governor;
+pub use governor::{Governor, HEADROOM};
 use idle::Predictor;
 pub use unit::Unit;
 
