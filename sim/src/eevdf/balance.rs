@@ -51,22 +51,40 @@ impl Eevdf {
         let look = if self.is_idle(to) { Look::Idle } else { Look::Busy };
         let mut all = Vec::new();
         for nth in 0..self.domains[to].len() {
-            let level = &self.domains[to][nth];
-            let factor = if look == Look::Busy { BUSY_FACTOR } else { 1 };
-            let due_ns = level.balanced_ns + level.interval_ms * factor * NS_PER_MS;
-            if now_ns < due_ns {
+            if !self.is_due(now_ns, to, nth, look) {
                 continue;
             }
+            self.domains[to][nth].balanced_ns = now_ns;
             if !self.is_chosen(to, nth) {
+                self.found_nothing(to, nth, look);
                 break;
             }
-            self.domains[to][nth].balanced_ns = now_ns;
             match self.balance(now_ns, tasks, to, nth, look) {
                 Pulled::Nothing => {}
                 pulled => all.push(pulled),
             }
         }
         all
+    }
+
+    fn is_due(&self, now_ns: u64, cpu: usize, nth: usize, look: Look) -> bool {
+        let level = &self.domains[cpu][nth];
+        let factor = if look == Look::Busy { BUSY_FACTOR } else { 1 };
+        now_ns >= level.balanced_ns + level.interval_ms * factor * NS_PER_MS
+    }
+
+    /// nohz_balancer_kick(): whether `cpu`, which is busy, wakes an idle CPU to look for work on
+    /// behalf of all that are idle: if it is time for one of these (nohz.next_balance).
+    pub fn kicks_idle(&self, now_ns: u64, tasks: &[Task], cpu: usize) -> bool {
+        let near = (0..self.cpus.len()).filter(|&other| self.share_cache(cpu, other));
+        let several = || near.filter(|&other| !self.is_idle(other)).count() > 1;
+        let worth = self.queues[cpu].nr() > 1
+            || if self.asym { self.misfit(tasks, cpu) > 0.0 } else { several() };
+        let due = |idle: usize| {
+            let mut levels = 0..self.domains[idle].len();
+            self.is_idle(idle) && levels.any(|nth| self.is_due(now_ns, idle, nth, Look::Idle))
+        };
+        worth && (0..self.cpus.len()).any(due)
     }
 
     /// should_we_balance(): one CPU of the group does it for all, an idle one if there is any, of an

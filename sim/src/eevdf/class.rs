@@ -67,8 +67,6 @@ pub(crate) struct Eevdf {
     /// A task has waited somewhere since the whole machine was last balanced (rd->overloaded).
     pub(super) overloaded: bool,
     blocked_ns: u64,
-    kicked_ns: u64,
-    tick_ns: u64,
 }
 
 impl Eevdf {
@@ -99,8 +97,6 @@ impl Eevdf {
             overutilized: false,
             overloaded: false,
             blocked_ns: 0,
-            kicked_ns: 0,
-            tick_ns,
         }
     }
 
@@ -261,19 +257,6 @@ impl Eevdf {
     pub fn tick(&mut self, cpu: usize) -> bool {
         self.overutilized |= self.is_overutilized(cpu);
         self.queues[cpu].must_schedule
-    }
-
-    /// nohz_balancer_kick(): whether `cpu`, which is busy, wakes an idle CPU to look for work.
-    pub fn kicks_idle(&mut self, now_ns: u64, tasks: &[Task], cpu: usize) -> bool {
-        let near = (0..self.cpus.len()).filter(|&other| self.share_cache(cpu, other));
-        let several = || near.filter(|&other| !self.is_idle(other)).count() > 1;
-        let worth = self.queues[cpu].nr() > 1
-            || if self.asym { self.misfit(tasks, cpu) > 0.0 } else { several() };
-        let kicks = worth && now_ns >= self.kicked_ns + self.tick_ns;
-        if kicks {
-            self.kicked_ns = now_ns;
-        }
-        kicks
     }
 
     /// Whether any CPU has too much now: update_sd_lb_stats() of the whole machine.
