@@ -4,6 +4,7 @@
 mod draws;
 mod ebizzy;
 mod energy;
+mod means;
 mod non_idle;
 mod reality;
 mod run_period;
@@ -30,7 +31,11 @@ const TABLES: [Table; 11] = [
     ("ebizzy", "what power-aware scheduling cost ebizzy (2013)", ebizzy::print),
     ("sched_mc", "performance and power at each level of sched_mc (2009)", sched_mc::print),
     ("run-period", "overruns and overhead of frequency governors (2016)", run_period::print),
-    ("energy", "energy of our modes beside the best static placement", energy::print),
+    (
+        "energy",
+        "energy of our modes beside the best static placement and the kernel's own",
+        energy::print,
+    ),
     ("draws", "energy of mode energy on machines drawn at random", draws::print),
     ("reality", "the test VM's measured tables beside simulated ones", reality::cpus),
     ("laboratory", "power in the laboratory beside simulated", reality::power),
@@ -153,6 +158,16 @@ mod tests {
     }
 
     #[test]
+    fn to_place_by_energy_saves_some_where_a_kernel_does_it() {
+        for (machine, load) in [("chromebook2", "tiny"), ("phone", "light"), ("phone", "mixed")] {
+            let taken = |system| outcome(machine, load, system).energy.total_mj();
+            let (eas, eevdf) = (taken("eas"), taken("eevdf"));
+            assert!(eas < 0.8 * eevdf, "{load} on {machine}: {eas} mJ, and {eevdf}");
+        }
+        assert_eq!(outcome("vm8", "light", "eas"), outcome("vm8", "light", "eevdf"));
+    }
+
+    #[test]
     fn every_machine_and_workload_that_comes_with_it_runs() {
         for (machine, _) in powerpack_sim::MACHINES {
             let machine = Machine::find(machine).unwrap();
@@ -162,7 +177,7 @@ mod tests {
                 if name == "crowd" || machine.name == "many" && name != "light" {
                     continue;
                 }
-                for system in ["packing", "spread", "3.9", "sched_mc=5"] {
+                for system in ["packing", "spread", "3.9", "sched_mc=5", "eevdf", "eas"] {
                     let outcome = simulate(&machine, &workload, 0.1, system).unwrap();
                     assert!(outcome.throughput > 0.0, "{name} on {} does nothing", machine.name);
                 }
