@@ -61,7 +61,7 @@ impl Kernel {
                 Step::SleepUntil(time) => {
                     task.state = State::Asleep;
                     let time = time.max(self.now_ns) + self.timer_late_ns(here, time);
-                    self.arm_timer(here, time);
+                    self.arm_timer(self.tasks[id].irq_cpu.unwrap_or(here), time);
                     self.events.at(time, Event::Wake(id));
                     return false;
                 }
