@@ -4,6 +4,7 @@
 mod draws;
 mod ebizzy;
 mod energy;
+mod kernel;
 mod means;
 mod non_idle;
 mod reality;
@@ -23,7 +24,7 @@ const SEED: u64 = 1;
 /// A table by its name, and how it is made.
 type Table = (&'static str, &'static str, fn() -> Result<()>);
 
-const TABLES: [Table; 11] = [
+const TABLES: [Table; 12] = [
     ("audio", "non-idle % of three CPUs, audio playback (2013)", non_idle::audio),
     ("web-audio", "the same, web pages rendered during audio playback", non_idle::web_audio),
     ("native8", "the same, eight threads that compute", non_idle::native8),
@@ -39,6 +40,7 @@ const TABLES: [Table; 11] = [
     ("draws", "energy of mode energy on machines drawn at random", draws::print),
     ("reality", "the test VM's measured tables beside simulated ones", reality::cpus),
     ("laboratory", "power in the laboratory beside simulated", reality::power),
+    ("kernel", "the kernel's own class in the laboratory beside simulated", kernel::print),
 ];
 
 /// Prints table `name`, or the list of tables. Fails with a sentence if there is
@@ -155,6 +157,33 @@ mod tests {
             let energy = taken(&Mode::Energy);
             assert!(energy <= 1.02 * best, "{load} on {machine}: {energy} mJ, and {best}");
         }
+    }
+
+    /// In the laboratory the clock of the large cores does not fall below 800 MHz, as slower takes as
+    /// much, so that this load has 16 % of what the lowest clock costs in time (docs/powerlab.md); and
+    /// of a load that is late, half is left out, for which a slow clock is enough.
+    #[test]
+    fn the_kernels_own_class_is_as_slow_as_it_was_measured() {
+        let machine = Machine::find("chromebook2").unwrap();
+        let run = |workload: &Workload, governor| {
+            simulate(&machine, workload, 10.0, &format!("eas+{governor}")).unwrap()
+        };
+        let periodic = |run_ms, period_ms| {
+            Workload::parse(&format!(
+                "name='x'\nabout=''\n[[task]]\ncpus='4-7'\n\
+                 periodic={{run_ms={run_ms},period_ms={period_ms}}}\n"
+            ))
+            .unwrap()
+        };
+        let light = periodic(1, 10);
+        let [of, fast, slow] =
+            ["schedutil", "performance", "powersave"].map(|governor| run(&light, governor));
+        let overhead_pct = run_period::overhead_pct(&of, &fast, &slow);
+        assert!((14.0..19.0).contains(&overhead_pct), "{overhead_pct}");
+        assert!(of.frequency_changes < 100, "{of:?}");
+        let late = run(&periodic(9, 12), "schedutil");
+        let every_second = (300..500).contains(&late.overruns);
+        assert!(every_second && (0.42..0.53).contains(&(late.power_mw / 1e3)), "{late:?}");
     }
 
     #[test]
