@@ -20,6 +20,15 @@ pub enum Look {
     NewlyIdle,
 }
 
+/// A CPU that looks, at the nth of its levels.
+#[derive(Clone, Copy)]
+struct Pull {
+    now_ns: u64,
+    to: usize,
+    nth: usize,
+    look: Look,
+}
+
 /// What has come of it.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Pulled {
@@ -38,7 +47,7 @@ impl Eevdf {
             return Pulled::Nothing;
         }
         for nth in 0..self.domains[to].len() {
-            let pulled = self.balance(now_ns, tasks, to, nth, Look::NewlyIdle);
+            let pulled = self.balance(tasks, Pull { now_ns, to, nth, look: Look::NewlyIdle });
             if pulled != Pulled::Nothing {
                 return pulled;
             }
@@ -56,10 +65,10 @@ impl Eevdf {
             }
             self.domains[to][nth].balanced_ns = now_ns;
             if !self.is_chosen(to, nth) {
-                self.found_nothing(to, nth, look);
+                self.found_nothing(Pull { now_ns, to, nth, look });
                 break;
             }
-            match self.balance(now_ns, tasks, to, nth, look) {
+            match self.balance(tasks, Pull { now_ns, to, nth, look }) {
                 Pulled::Nothing => {}
                 pulled => all.push(pulled),
             }
@@ -118,35 +127,19 @@ impl Eevdf {
         group
     }
 
-    /// sched_balance_rq(), at the nth level of `to`.
-    fn balance(
-        &mut self,
-        now_ns: u64,
-        tasks: &[Task],
-        to: usize,
-        nth: usize,
-        look: Look,
-    ) -> Pulled {
+    /// sched_balance_rq().
+    fn balance(&mut self, tasks: &[Task], pull: Pull) -> Pulled {
+        let Pull { to, nth, .. } = pull;
         if nth + 1 == self.domains[to].len() {
             self.look_for_overutilized();
             let mut all = 0..self.cpus.len();
             let waits = |cpu: usize| self.queues[cpu].nr() > 1 || self.misfit(tasks, cpu) > 0.0;
             self.overloaded = all.any(waits);
         }
-        let level = &self.domains[to][nth];
-        let idle = look != Look::Busy;
-        let only_misfit = self.energy.is_some() && !self.overutilized;
-        let by = Looker { idle, capacity: self.capacity[to], only_misfit };
-        let groups = level.groups.iter().enumerate();
-        let groups =
-            groups.map(|(nth, cpus)| self.group(tasks, cpus, nth == 0)).collect::<Vec<Group>>();
-        let Some((group, amount)) = find(level, by, &groups) else {
-            return self.found_nothing(to, nth, look);
+        let Some((from, amount)) = self.find_busiest(tasks, pull) else {
+            return self.found_nothing(pull);
         };
-        let Some(from) = self.busiest(tasks, to, &level.groups[group], level.asym, amount) else {
-            return self.found_nothing(to, nth, look);
-        };
-        let moved = self.take(now_ns, tasks, to, nth, from, amount, look);
+        let moved = self.take(tasks, pull, from, amount);
         let misfit = amount == Amount::Misfit;
         let level = &mut self.domains[to][nth];
         if !moved.is_empty() {
@@ -154,7 +147,7 @@ impl Eevdf {
             level.interval_ms = level.interval_min_ms();
             return Pulled::Waiting(moved);
         }
-        if look != Look::NewlyIdle && !misfit {
+        if pull.look != Look::NewlyIdle && !misfit {
             level.failed += 1;
         }
         let stuck = matches!(amount, Amount::Tasks(_)) && level.failed > level.failures_max() + 2;
@@ -166,11 +159,27 @@ impl Eevdf {
         Pulled::Nothing
     }
 
+    /// The CPU to take from, and how much.
+    fn find_busiest(&self, tasks: &[Task], pull: Pull) -> Option<(usize, Amount)> {
+        let level = &self.domains[pull.to][pull.nth];
+        let by = Looker {
+            idle: pull.look != Look::Busy,
+            capacity: self.capacity[pull.to],
+            only_misfit: self.energy.is_some() && !self.overutilized,
+        };
+        let groups = level.groups.iter().enumerate();
+        let groups: Vec<Group> =
+            groups.map(|(nth, cpus)| self.group(tasks, cpus, nth == 0)).collect();
+        let (group, amount) = find(level, by, &groups)?;
+        let from = self.busiest(tasks, pull.to, &level.groups[group], level.asym, amount)?;
+        Some((from, amount))
+    }
+
     /// The level is balanced: the next look may wait for longer.
-    fn found_nothing(&mut self, to: usize, nth: usize, look: Look) -> Pulled {
-        let level = &mut self.domains[to][nth];
+    fn found_nothing(&mut self, pull: Pull) -> Pulled {
+        let level = &mut self.domains[pull.to][pull.nth];
         level.failed = 0;
-        if look != Look::NewlyIdle {
+        if pull.look != Look::NewlyIdle {
             level.interval_ms = (level.interval_ms * 2).min(2 * level.interval_min_ms());
         }
         Pulled::Nothing
@@ -203,17 +212,8 @@ impl Eevdf {
     }
 
     /// detach_tasks(): moves what waits on `from`, longest first, until the amount is reached.
-    #[allow(clippy::too_many_arguments)]
-    fn take(
-        &mut self,
-        now_ns: u64,
-        tasks: &[Task],
-        to: usize,
-        nth: usize,
-        from: usize,
-        mut amount: Amount,
-        look: Look,
-    ) -> Vec<usize> {
+    fn take(&mut self, tasks: &[Task], pull: Pull, from: usize, mut amount: Amount) -> Vec<usize> {
+        let Pull { now_ns, to, nth, look } = pull;
         let level = &self.domains[to][nth];
         let (smt, failed) = (level.smt, level.failed);
         let cold = |id: usize| {
