@@ -223,8 +223,8 @@ pub struct SimArgs {
     pub workload: String,
 
     /// The systems to compare: a mode, `packing:small`, `MODE@N` on at most N cores,
-    /// `MODE/PCT/MS` for --fill-pct and --latency-budget-ms, or an earlier system; with
-    /// `+GOVERNOR` for another frequency governor than the machine's own
+    /// `MODE/PCT/MS` for --fill-pct and --latency-budget-ms, `eevdf` or `eas` (the kernel's own),
+    /// or an earlier system; with `+GOVERNOR` for another frequency governor than the machine's own
     #[arg(long, value_name = "POLICY,..", value_delimiter = ',', default_values = ["packing", "spread"])]
     pub policy: Vec<String>,
 

@@ -3,6 +3,7 @@
 //! on, as models.
 
 mod cpu;
+mod eevdf;
 mod event;
 mod ext;
 mod fair;

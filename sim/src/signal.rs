@@ -5,6 +5,11 @@
 /// 32 periods of 1024 us (ns).
 const HALF_LIFE_NS: f64 = 32.0 * 1024.0 * 1024.0;
 
+/// What an average that is `value` becomes if the thing is `input` for `elapsed_ns`.
+pub fn approach(value: f64, input: f64, elapsed_ns: u64) -> f64 {
+    input + (value - input) * (-(elapsed_ns as f64) / HALF_LIFE_NS).exp2()
+}
+
 /// An average of something between 0 and 1.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Average {
@@ -20,8 +25,7 @@ impl Average {
 
     /// What it is at `now_ns` if the thing has been `input` since it was last updated.
     pub fn at(&self, now_ns: u64, input: f64) -> f64 {
-        let elapsed = now_ns.saturating_sub(self.updated_ns) as f64;
-        input + (self.value - input) * (-elapsed / HALF_LIFE_NS).exp2()
+        approach(self.value, input, now_ns.saturating_sub(self.updated_ns))
     }
 
     /// The thing has been `input` since it was last updated.

@@ -48,6 +48,16 @@ pub enum Home {
 
 impl Home {
     pub const ROOT: Self = Home::Kind(None, 0);
+
+    /// Weight in a fair class (1024 = nice 0) of a task of `weight` (100 = nice 0): a cgroup's counts
+    /// for each of its tasks, and those above it for none.
+    pub fn load_weight(self, weight: u32) -> u64 {
+        let of_cgroup = match self {
+            Home::Kind(weight, _) => weight.unwrap_or(100),
+            Home::Made(_) => 100,
+        };
+        (u64::from(weight) * 1024 / 100 * u64::from(of_cgroup) / 100).max(1)
+    }
 }
 
 /// What is asked for when a task is made.

@@ -16,14 +16,33 @@ use crate::machine::topology::{RankedCpu, Ranks};
 use crate::settings::named::NamedMode;
 use crate::settings::policy::{Choice, LATENCY_BUDGET, Mode, Policy, PolicyArgs};
 
+/// The kernel's own class of today, by name, and whether it places tasks by energy.
+pub const KERNEL: [(&str, bool); 2] = [("eevdf", false), ("eas", true)];
+
+/// What is not ours.
+#[derive(Clone, Copy, Debug)]
+enum Other {
+    Earlier(Comparator),
+    Eevdf { energy_aware: bool },
+}
+
+impl Other {
+    fn find(name: &str) -> Option<Self> {
+        match KERNEL.iter().find(|(known, _)| *known == name) {
+            Some((_, energy_aware)) => Some(Other::Eevdf { energy_aware: *energy_aware }),
+            None => name.parse().ok().map(Other::Earlier),
+        }
+    }
+}
+
 /// A system by the name that the user gave: `SCHEDULER[+GOVERNOR]`, one of our modes (see
-/// [`NamedMode`]) or an earlier system.
+/// [`NamedMode`]), the kernel's own class ([`KERNEL`]) or an earlier system.
 #[derive(Clone, Debug)]
 pub struct Named {
     name: String,
     mode: Option<Mode>,
     knobs: PolicyArgs,
-    comparator: Option<Comparator>,
+    other: Option<Other>,
     governor: Option<Governor>,
 }
 
@@ -46,23 +65,24 @@ impl FromStr for Named {
             name: text.to_owned(),
             mode: None,
             knobs: PolicyArgs::default(),
-            comparator: None,
+            other: None,
             governor,
         };
         if let Some(NamedMode { choice, knobs }) = NamedMode::parse(scheduler)? {
             let Choice::Fixed(mode) = choice else { bail!("only a fixed mode can be simulated") };
             return Ok(Named { mode: Some(mode), knobs, ..base });
         }
-        let comparator = |name: &str| name.parse().ok();
-        if let Some(comparator) = comparator(scheduler) {
-            return Ok(Named { comparator: Some(comparator), ..base });
+        if let Some(other) = Other::find(scheduler) {
+            return Ok(Named { other: Some(other), ..base });
         }
-        if scheduler.split_once([':', '@']).is_some_and(|(name, _)| comparator(name).is_some()) {
+        if scheduler.split_once([':', '@']).is_some_and(|(name, _)| Other::find(name).is_some()) {
             bail!("only our modes have knobs: {scheduler} is none");
         }
         bail!(
-            "unknown scheduler '{scheduler}': choose one of {}, or of the earlier systems {}",
+            "unknown scheduler '{scheduler}': choose one of {}, {} (the kernel's own), or of the \
+             earlier systems {}",
             Mode::ALL.map(Mode::name).join(", "),
+            KERNEL.map(|(name, _)| name).join(", "),
             Comparator::ALL.map(|(name, _)| name).join(", ")
         );
     }
@@ -71,14 +91,15 @@ impl FromStr for Named {
 impl Named {
     /// The system as it would run on `machine`. Fails if that is too large.
     pub fn on(&self, machine: &Machine) -> Result<System> {
-        let scheduler = match (self.mode, self.comparator) {
+        let scheduler = match (self.mode, self.other) {
             (Some(mode), _) => {
                 let ranks = rank(machine)?;
                 let policy = Policy::of(mode).with(mode, &self.knobs).checked(&ranks)?;
                 let policy = policy.to_bpf(&ranks);
                 powerpack(machine, &ranks, policy)
             }
-            (None, Some(comparator)) => Scheduler::Comparator(comparator),
+            (None, Some(Other::Earlier(comparator))) => Scheduler::Comparator(comparator),
+            (None, Some(Other::Eevdf { energy_aware })) => Scheduler::Eevdf { energy_aware },
             (None, None) => bail!("no scheduler"),
         };
         Ok(System { scheduler, governor: self.governor })

@@ -44,9 +44,8 @@ impl Kernel {
     pub fn set_allowed(&mut self, task: usize, allowed: CpuMask) {
         let here = self.first_online();
         let (ptr, mask) = self.tasks[task].allow(allowed);
-        if let Class::Fair(_) = self.class {
-            return;
+        if let Class::Ext(_) = self.class {
+            self.op(here, |ops| (ops.set_cpumask)(ptr, mask));
         }
-        self.op(here, |ops| (ops.set_cpumask)(ptr, mask));
     }
 }

@@ -65,7 +65,7 @@ impl Class {
     fn ext(&mut self) -> &mut Ext {
         match self {
             Class::Ext(ext) => ext,
-            Class::Fair(_) => panic!("another class schedules"),
+            Class::Fair(_) | Class::Eevdf(_) => panic!("another class schedules"),
         }
     }
 
@@ -90,13 +90,19 @@ impl Kernel {
         shared(|s| s.user.get(dsq).and_then(Option::as_ref).is_some_and(|dsq| dsq.has(fits)))
     }
 
-    /// How many tasks wait in the local queue of `cpu`.
+    /// How many tasks wait in the local queue of `cpu`, or in its queue of the kernel's own class.
     pub fn waiting_on(&self, cpu: usize) -> usize {
+        if let Class::Eevdf(eevdf) = &self.class {
+            return eevdf.nr_waiting(cpu);
+        }
         shared(|s| s.local[cpu].len())
     }
 
     /// How many tasks wait in queues, wherever.
     pub fn waiting(&self) -> usize {
+        if let Class::Eevdf(_) = self.class {
+            return (0..self.cpus.len()).map(|cpu| self.waiting_on(cpu)).sum();
+        }
         shared(|s| {
             let user = s.user.iter().flatten().map(Dsq::len).sum::<usize>();
             user + s.global.len() + s.local.iter().map(Dsq::len).sum::<usize>()

@@ -37,7 +37,7 @@ impl Class {
     fn fair(&mut self) -> &mut Fair {
         match self {
             Class::Fair(fair) => fair,
-            Class::Ext(_) => panic!("another class schedules"),
+            Class::Ext(_) | Class::Eevdf(_) => panic!("another class schedules"),
         }
     }
 }

@@ -77,16 +77,14 @@ impl Fair {
         }
     }
 
-    /// A cgroup's weight counts for each of its tasks, and those above it for none.
     pub fn spawn(&mut self, task: &Task, home: Home) {
-        let weight = u64::from(task.c().scx.weight) * 1024 / 100;
         let cgroup_weight = match home {
             Home::Kind(weight, _) => weight,
             Home::Made(_) => None,
         };
         self.entities.push(Entity {
             vruntime: 0,
-            weight: (weight * u64::from(cgroup_weight.unwrap_or(100)) / 100).max(1),
+            weight: home.load_weight(task.c().scx.weight),
             cgroup_weight,
             cpu: task.cpu(),
             runnable: false,

@@ -15,7 +15,17 @@ impl Kernel {
         }
         let utils = domain.cpus.iter().map(|&cpu| self.util_of(cpu, domain.governor));
         let util = utils.fold(0.0, f64::max);
-        self.change_freq(nr, |domain, now_ns| domain.follow(util, now_ns));
+        let may_fall = self.may_fall(nr);
+        self.change_freq(nr, |domain, now_ns| domain.follow(util, may_fall, now_ns));
+    }
+
+    /// sugov_hold_freq(): the frequency of a CPU with a clock of its own does not fall before it has
+    /// been idle, under the kernel's own class of today.
+    fn may_fall(&mut self, nr: usize) -> bool {
+        match (&mut self.class, &self.power.domains[nr].cpus[..]) {
+            (Class::Eevdf(eevdf), &[cpu]) => eevdf.was_idle(cpu),
+            _ => true,
+        }
     }
 
     /// What schedutil takes a CPU's utilization to be, 0..=1 of its capacity. Of
@@ -27,6 +37,9 @@ impl Kernel {
         }
         let running = state.running.is_some();
         let input = |full: f64| if running { full } else { 0.0 };
+        if let (Class::Eevdf(eevdf), Governor::Schedutil) = (&self.class, governor) {
+            return eevdf.governor_util(cpu);
+        }
         if governor == Governor::SchedutilRaw {
             return state.util_raw.at(self.now_ns, input(1.0));
         }

@@ -33,6 +33,7 @@ impl Kernel {
         match self.class {
             Class::Ext(_) => self.ext_wake(id, here, sync),
             Class::Fair(_) => self.fair_wake(id, here, sync),
+            Class::Eevdf(_) => self.eevdf_wake(id, here, sync),
         }
     }
 
@@ -60,7 +61,7 @@ impl Kernel {
                 Step::SleepUntil(time) => {
                     task.state = State::Asleep;
                     let time = time.max(self.now_ns) + self.timer_late_ns(here, time);
-                    self.arm_timer(here, time);
+                    self.arm_timer(self.tasks[id].irq_cpu.unwrap_or(here), time);
                     self.events.at(time, Event::Wake(id));
                     return false;
                 }
@@ -90,6 +91,7 @@ impl Kernel {
         match self.class {
             Class::Ext(_) => self.ext_tick(cpu, id),
             Class::Fair(_) => self.fair_tick(cpu),
+            Class::Eevdf(_) => self.eevdf_tick(cpu),
         }
         self.util_changed(cpu);
     }
@@ -106,6 +108,7 @@ impl Kernel {
         match self.class {
             Class::Ext(_) => self.ext_sleeps(cpu, id),
             Class::Fair(_) => self.fair_sleeps(cpu, id),
+            Class::Eevdf(_) => self.eevdf_sleeps(cpu, id),
         }
         self.schedule(cpu);
         self.util_changed(cpu);

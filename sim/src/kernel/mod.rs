@@ -1,6 +1,6 @@
 //! The simulated kernel: CPUs, tasks and time. What a scheduler decides is in
-//! ext/ (ours, under sched_ext) and fair/ (the earlier systems, under a model of
-//! CFS). docs/simulator.md lists where it does less than a kernel.
+//! ext/ (ours, under sched_ext), eevdf/ (the fair class of today) and fair/ (the earlier
+//! systems, under a model of CFS). docs/simulator.md lists where it does less than a kernel.
 
 mod freq;
 mod life;
@@ -10,6 +10,7 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use crate::cpu::{Costs, Cpu, cpus_of};
+use crate::eevdf::Eevdf;
 use crate::event::{Event, Events};
 use crate::ext::{CpuMask, Ext, PolicyBytes, TopologyBytes};
 use crate::fair::{Comparator, Fair};
@@ -25,6 +26,11 @@ pub enum Scheduler {
     Powerpack(Box<TopologyBytes>, PolicyBytes),
     /// One of the earlier systems.
     Comparator(Comparator),
+    /// The kernel's own, of today.
+    Eevdf {
+        /// With energy-aware placement, where the machine allows it.
+        energy_aware: bool,
+    },
 }
 
 /// What schedules, and what chooses frequencies.
@@ -39,6 +45,7 @@ pub struct System {
 pub(crate) enum Class {
     Ext(Ext),
     Fair(Box<Fair>),
+    Eevdf(Box<Eevdf>),
 }
 
 /// A machine that runs.
@@ -68,9 +75,16 @@ impl Kernel {
         let cpus = cpus_of(machine);
         let governor = system.governor.unwrap_or(machine.governor);
         let packages = cpus.iter().map(|cpu| cpu.place.package).max().map_or(0, |last| last + 1);
+        let mut power = Power::new(machine, governor);
+        if !matches!(system.scheduler, Scheduler::Comparator(_)) {
+            power.skip_inefficient(machine);
+        }
         let class = match &system.scheduler {
             Scheduler::Powerpack(topology, policy) => Class::Ext(Ext::load(topology, policy)),
             Scheduler::Comparator(which) => Class::Fair(Box::new(Fair::new(machine, *which))),
+            Scheduler::Eevdf { energy_aware } => {
+                Class::Eevdf(Box::new(Eevdf::new(machine, &power.domains, *energy_aware)))
+            }
         };
         let mut kernel = Kernel {
             now_ns: 0,
@@ -79,7 +93,7 @@ impl Kernel {
             here: 0,
             costs: machine.costs(),
             class,
-            power: Power::new(machine, governor),
+            power,
             machine: machine.clone(),
             timers: vec![BinaryHeap::new(); cpus.len()],
             sharing: vec![0; packages],
@@ -112,7 +126,7 @@ impl Kernel {
     pub fn nr_active(&self) -> Option<usize> {
         match &self.class {
             Class::Ext(ext) => Some(ext.nr_active()),
-            Class::Fair(_) => None,
+            Class::Fair(_) | Class::Eevdf(_) => None,
         }
     }
 
@@ -120,7 +134,7 @@ impl Kernel {
     pub fn longest_jump(&self) -> Option<u64> {
         match &self.class {
             Class::Ext(ext) => Some(ext.longest_jump()),
-            Class::Fair(_) => None,
+            Class::Fair(_) | Class::Eevdf(_) => None,
         }
     }
 
@@ -128,7 +142,7 @@ impl Kernel {
     pub fn is_active(&self, cpu: usize) -> bool {
         match &self.class {
             Class::Ext(ext) => ext.is_active(cpu),
-            Class::Fair(_) => false,
+            Class::Fair(_) | Class::Eevdf(_) => false,
         }
     }
 
@@ -151,6 +165,7 @@ impl Kernel {
         match &mut self.class {
             Class::Ext(_) => self.ext_spawn(id, home),
             Class::Fair(fair) => fair.spawn(&self.tasks[id], home),
+            Class::Eevdf(eevdf) => eevdf.spawn(&self.tasks[id], home),
         }
         self.events.at(time_ns, Event::Wake(id));
         id
@@ -191,6 +206,7 @@ impl Kernel {
         match self.class {
             Class::Ext(_) => self.ext_schedule(cpu),
             Class::Fair(_) => self.fair_schedule(cpu),
+            Class::Eevdf(_) => self.eevdf_schedule(cpu),
         }
     }
 
@@ -214,10 +230,13 @@ impl Kernel {
 }
 
 impl Class {
-    /// What runs on `cpu` has run for `ran_ns` more.
-    pub(crate) fn charge(&mut self, cpu: usize, ran_ns: u64) {
-        if let Class::Fair(fair) = self {
-            fair.charge(cpu, ran_ns);
+    /// What runs on `cpu` has run for `ran_ns` more, until `now_ns`, at `speed` (capacity and
+    /// frequency, 1024 = full).
+    pub(crate) fn charge(&mut self, now_ns: u64, cpu: usize, ran_ns: u64, speed: u64) {
+        match self {
+            Class::Ext(_) => {}
+            Class::Fair(fair) => fair.charge(cpu, ran_ns),
+            Class::Eevdf(eevdf) => eevdf.charge(now_ns, cpu, ran_ns, speed),
         }
     }
 }

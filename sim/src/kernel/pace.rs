@@ -3,7 +3,7 @@
 use std::cmp::Reverse;
 
 use crate::event::Event;
-use crate::kernel::Kernel;
+use crate::kernel::{Class, Kernel};
 use crate::power::FULL;
 use crate::task::State;
 
@@ -81,7 +81,8 @@ impl Kernel {
         task.work_done += work;
         let slice = &mut task.c_mut().scx.slice_ns;
         *slice = slice.saturating_sub(ran);
-        self.class.charge(cpu, ran);
+        let capacity = state.place.capacity as u64;
+        self.class.charge(self.now_ns, cpu, ran, freq * capacity / FULL);
     }
 
     pub(crate) fn expect_done(&mut self, cpu: usize, id: usize) {
@@ -175,6 +176,9 @@ impl Kernel {
     pub(crate) fn idle_tick(&mut self, cpu: usize, run_seq: u64) {
         if self.cpus[cpu].run_seq == run_seq && self.is_idle(cpu) {
             self.interrupt(cpu);
+            if let Class::Eevdf(_) = self.class {
+                self.eevdf_balance(cpu);
+            }
         }
     }
 

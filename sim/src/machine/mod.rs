@@ -279,6 +279,15 @@ impl Machine {
         &self.core[&self.llc[cpu.kind].core]
     }
 
+    /// Whether a kernel places tasks by energy there (sched_is_eas_possible()): CPUs of different
+    /// capacity, no threads, and each kind of core with its operating points.
+    pub fn has_energy_model(&self) -> bool {
+        let cpus = self.cpus();
+        let differ = cpus.iter().any(|cpu| cpu.capacity != cpus[0].capacity);
+        let plain = |core: &Core| core.threads == 1 && !core.opps.is_empty();
+        differ && cpus.iter().all(|cpu| plain(self.core_of(cpu)))
+    }
+
     /// What an LLC is beside its cores.
     pub fn uncore_of_llc(&self, llc: usize) -> Uncore {
         let entry = (0..self.llc.len()).find(|&entry| self.llc_of(entry) == llc);

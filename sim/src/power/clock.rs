@@ -10,6 +10,8 @@ pub const FULL: u64 = 1024;
 pub struct Domain {
     pub cpus: Vec<usize>,
     opps: Vec<Opp>,
+    /// Which of these are not chosen.
+    skipped: Vec<bool>,
     current: usize,
     /// How often it has changed its frequency.
     pub changes: u64,
@@ -22,7 +24,25 @@ impl Domain {
         let current =
             if governor == Governor::Powersave { 0 } else { opps.len().saturating_sub(1) };
         let state = State::new((rate_limit_us * 1e3) as u64);
-        Domain { cpus, opps, current, changes: 0, governor, state }
+        let skipped = vec![false; opps.len()];
+        Domain { cpus, opps, skipped, current, changes: 0, governor, state }
+    }
+
+    /// From now on no point is chosen that takes as much for the same work as a faster one does:
+    /// em_cpufreq_update_efficiencies(), since Linux 5.16.
+    pub fn skip_inefficient(&mut self) {
+        let mut least = f64::INFINITY;
+        for (opp, skipped) in self.opps.iter().zip(&mut self.skipped).rev() {
+            let cost = opp.mw / f64::from(opp.mhz);
+            *skipped = cost >= least;
+            least = least.min(cost);
+        }
+    }
+
+    /// The points that may be chosen, slowest first: MHz and mW.
+    pub fn opps_chosen(&self) -> impl Iterator<Item = (u32, f64)> + '_ {
+        let chosen = self.opps.iter().zip(&self.skipped).filter(|(_, skipped)| !**skipped);
+        chosen.map(|(opp, _)| (opp.mhz, opp.mw))
     }
 
     /// Over the highest one, 1..=1024.
@@ -61,11 +81,31 @@ impl Domain {
     pub fn set(&mut self, wanted: f64) -> bool {
         let Some(last) = self.opps.last() else { return false };
         let mhz = wanted * f64::from(last.mhz) - 1e-6;
-        let next = self.opps.iter().position(|opp| f64::from(opp.mhz) >= mhz);
+        let fits = |(opp, skipped): (&Opp, &bool)| !skipped && f64::from(opp.mhz) >= mhz;
+        let next = self.opps.iter().zip(&self.skipped).position(fits);
         let next = next.unwrap_or(self.opps.len() - 1);
         let changed = next != self.current;
         self.current = next;
         self.changes += u64::from(changed);
         changed
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_point_that_takes_more_for_the_same_work_is_skipped() {
+        // 0.30, 0.20, 0.25, 0.30 mW for each MHz.
+        let opps = [(100, 30.0), (200, 40.0), (300, 75.0), (400, 120.0)];
+        let opps = opps.map(|(mhz, mw)| Opp { mhz, mw });
+        let mut clock = Domain::new(vec![0], opps.to_vec(), Governor::Schedutil, 0.0);
+        clock.set(0.1);
+        assert_eq!(clock.mhz(), Some(100));
+        clock.skip_inefficient();
+        clock.set(0.1);
+        assert_eq!(clock.mhz(), Some(200));
+        assert_eq!(clock.opps_chosen().map(|(mhz, _)| mhz).collect::<Vec<_>>(), [200, 300, 400]);
     }
 }

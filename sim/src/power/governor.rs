@@ -21,7 +21,7 @@ pub enum Governor {
 }
 
 /// schedutil asks for a quarter more than is used (map_util_perf()).
-const HEADROOM: f64 = 1.25;
+pub const HEADROOM: f64 = 1.25;
 /// ondemand looks every 10 ms, and above this share of it goes to the highest
 /// frequency (MICRO_FREQUENCY_UP_THRESHOLD).
 const ONDEMAND_PERIOD_NS: u64 = 10_000_000;
@@ -105,9 +105,10 @@ impl State {
 
 impl Domain {
     /// schedutil: `util` is the highest of the domain's CPUs, 0..=1 of their capacity.
-    /// Whether the frequency has changed.
-    pub fn follow(&mut self, util: f64, now_ns: u64) -> bool {
-        let changed = self.set(HEADROOM * util);
+    /// It falls only if it `may_fall`. Whether the frequency has changed.
+    pub fn follow(&mut self, util: f64, may_fall: bool, now_ns: u64) -> bool {
+        let wanted = HEADROOM * util;
+        let changed = (may_fall || wanted * FULL as f64 > self.freq() as f64) && self.set(wanted);
         if changed {
             self.state.changed_ns = Some(now_ns);
         }
@@ -149,9 +150,11 @@ mod tests {
     #[test]
     fn schedutil_follows_with_headroom_and_not_too_often() {
         let mut schedutil = domain(Governor::Schedutil);
-        assert!(schedutil.follow(0.5, 0));
+        assert!(schedutil.follow(0.5, true, 0));
         assert_eq!(schedutil.mhz(), Some(1600), "1250 MHz, at the next point");
         assert!(!schedutil.state.may_change(999_999) && schedutil.state.may_change(1_000_000));
+        assert!(!schedutil.follow(0.1, false, 2_000_000), "it has not been idle");
+        assert!(schedutil.follow(0.7, false, 2_000_000), "but it may rise");
     }
 
     #[test]

@@ -6,7 +6,7 @@ mod idle;
 mod unit;
 
 pub use clock::{Domain, FULL};
-pub use governor::Governor;
+pub use governor::{Governor, HEADROOM};
 use idle::Predictor;
 pub use unit::Unit;
 
@@ -120,6 +120,14 @@ impl Power {
             power.sleep(cpu, 0, u64::MAX);
         });
         power
+    }
+
+    /// No clock goes by a point that is not worth it, where the kernel has an energy model: of
+    /// machines with several kinds of cores and without threads (a device tree's, for example).
+    pub(crate) fn skip_inefficient(&mut self, machine: &Machine) {
+        if machine.has_energy_model() {
+            self.domains.iter_mut().for_each(Domain::skip_inefficient);
+        }
     }
 
     /// Frequency of `cpu` over its highest, 1..=1024.

@@ -159,7 +159,7 @@ impl Watch {
 }
 
 /// Every task is where its state says, and none is in two places or nowhere.
-fn check_tasks(kernel: &Kernel) {
+pub fn check_tasks(kernel: &Kernel) {
     let of = |state| kernel.tasks.iter().filter(|task| task.state == state).count();
     assert_eq!(of(State::Queued), kernel.waiting(), "a task is lost");
     let busy = (0..kernel.cpus.len()).filter(|&cpu| kernel.is_running(cpu)).count();

@@ -3,6 +3,7 @@
 
 mod checks;
 mod confined;
+mod eevdf;
 mod kinds;
 mod limits;
 mod long;

@@ -1,11 +1,12 @@
 //! Energy of our modes beside an oracle: the best static placement, each task on one
 //! CPU, that a search finds, that misses no period and makes no task wait for longer
-//! than packing does.
+//! than packing does; and beside the kernel's own class of today.
 
 use anyhow::{Context, Result};
 use powerpack_sim::{Machine, Outcome, Setup, System};
 use powerpack_workload::Workload;
 
+use super::means::{Means, geometric, kernel};
 use super::{SEED, head, modes, notes, row};
 use crate::sim::system::Named;
 
@@ -21,25 +22,26 @@ pub fn print() -> Result<()> {
     let mut cells =
         vec!["machine".to_owned(), "load".into(), "oracle, J".into(), "its CPUs".into()];
     cells.extend(modes().map(|mode| format!("{mode}, of the oracle's")));
-    cells.push("3.9, of the oracle's".into());
+    cells.extend(comparators().map(|system| format!("{system}, of the oracle's")));
     head(&cells.iter().map(String::as_str).collect::<Vec<_>>());
     let names =
         powerpack_sim::MACHINES.iter().map(|(name, _)| *name).filter(|name| *name != "many");
-    let mut packing = Vec::new();
+    let (mut packing, mut means) = (Vec::new(), Means::new());
     for name in names {
         let machine = Machine::find(name)?;
         for load in LOADS {
-            packing.push(print_row(&machine, &Workload::find(load)?)?);
+            packing.push(print_row(&machine, &Workload::find(load)?, &mut means)?);
         }
     }
     let near = packing.iter().filter(|&&ratio| ratio <= NEAR).count();
-    let mean = packing.iter().map(|ratio| ratio.ln()).sum::<f64>() / packing.len() as f64;
+    let mean = geometric(packing.iter().map(|ratio| ratio.ln()).sum(), packing.len());
     println!(
         "\nPacking needs at most {NEAR} times the oracle's in {near} of {} cases, {:.3} in the \
-         geometric mean.",
+         geometric mean.\n",
         packing.len(),
-        mean.exp()
+        mean
     );
+    means.print();
     notes(&[
         "tc2-a7 cannot turn off a single CPU, and its cluster needs five times what a CPU does: \
          there several CPUs at once, and then none, is best, and packing saves nothing.",
@@ -48,12 +50,18 @@ pub fn print() -> Result<()> {
          before the load is known: a task's period is not known.",
         "power7 ticks 100 times a second: a slice that ends at a tick may be 10 ms late.",
         "Below 1: not static, and therefore better than any static placement.",
+        "eas is eevdf where a kernel does not place by energy: one kind of cores, or threads.",
     ]);
     Ok(())
 }
 
+/// What else is in the table.
+fn comparators() -> impl Iterator<Item = String> {
+    ["3.9".to_owned()].into_iter().chain(kernel())
+}
+
 /// Packing's energy over the oracle's.
-fn print_row(machine: &Machine, workload: &Workload) -> Result<f64> {
+fn print_row(machine: &Machine, workload: &Workload, means: &mut Means) -> Result<f64> {
     let packing = simulate(machine, workload, &system_of(machine, "packing+schedutil")?, &[])?;
     let (energy_mj, mut cpus) = search(machine, workload, longest_us(&packing))?;
     cpus.sort_unstable();
@@ -62,9 +70,13 @@ fn print_row(machine: &Machine, workload: &Workload) -> Result<f64> {
     let mut cells =
         vec![machine.name.clone(), workload.name.clone(), format!("{:.3}", energy_mj / 1e3)];
     cells.push(cpus.join(" "));
-    for system in modes().chain(["3.9".to_owned()]) {
+    let run = |system: &str| {
         let system = system_of(machine, &format!("{system}+schedutil"))?;
-        let outcome = simulate(machine, workload, &system, &[])?;
+        simulate(machine, workload, &system, &[])
+    };
+    means.add(machine, run)?;
+    for system in modes().chain(comparators()) {
+        let outcome = run(&system)?;
         let late = match outcome.overruns {
             0 => String::new(),
             overruns => format!(" ({overruns} overruns)"),

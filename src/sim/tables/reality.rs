@@ -11,9 +11,11 @@ use serde::Deserialize;
 use super::{head, notes, row, simulate};
 
 /// What the simulator's energy may be off by (%).
-const NEAR_PCT: f64 = 5.0;
+pub(super) const NEAR_PCT: f64 = 5.0;
 /// Next to no load: what the machine needs beside what is simulated.
-const BACKGROUND: &str = "0.01/1000";
+pub(super) const BACKGROUND: &str = "0.01/1000";
+/// The kernel's own class in the laboratory, among the modes there: in a table of its own.
+pub(super) const KERNEL: &str = "eas";
 
 #[derive(Deserialize)]
 struct Measured {
@@ -22,21 +24,38 @@ struct Measured {
 
 /// One run on the real kernel.
 #[derive(Deserialize)]
-struct Run {
-    machine: String,
-    workload: String,
-    mode: String,
-    seconds: f64,
+pub(super) struct Run {
+    pub machine: String,
+    pub workload: String,
+    /// The workload is one periodic task on these.
+    pub cpus: Option<String>,
+    pub mode: String,
+    pub seconds: f64,
     /// By CPU.
     non_idle_pct: Vec<f64>,
-    overruns: u64,
+    pub overruns: u64,
     longest_ms: f64,
     /// Of the laboratory's machines: the mean of the model's.
-    power_mw: Option<f64>,
+    pub power_mw: Option<f64>,
+    /// Of the kernel's own class there.
+    pub frequency_changes_per_s: Option<f64>,
+    pub overhead_pct: Option<f64>,
+}
+
+impl Run {
+    /// Fails if there is no such workload.
+    pub fn workload(&self) -> Result<Workload> {
+        match (&self.cpus, self.workload.split_once('/')) {
+            (Some(cpus), Some((run_ms, period_ms))) => {
+                Workload::run_period(run_ms.parse()?, period_ms.parse()?, Some(cpus))
+            }
+            _ => Workload::find(&self.workload),
+        }
+    }
 }
 
 /// What was measured, in the laboratory or in other VMs.
-fn measured(laboratory: bool) -> Result<Vec<Run>> {
+pub(super) fn measured(laboratory: bool) -> Result<Vec<Run>> {
     let all: Measured = toml::from_str(MEASURED)?;
     Ok(all.run.into_iter().filter(|run| run.power_mw.is_some() == laboratory).collect())
 }
@@ -104,7 +123,8 @@ pub fn power() -> Result<()> {
         "longest, ms: laboratory",
         "simulated",
     ]);
-    let runs = measured(true)?;
+    let mut runs = measured(true)?;
+    runs.retain(|run| run.mode != KERNEL);
     let mut off_pct = Vec::new();
     let mut pairs: BTreeMap<(&str, &str), Vec<(f64, f64)>> = BTreeMap::new();
     for run in &runs {
@@ -154,7 +174,7 @@ pub fn power() -> Result<()> {
 }
 
 /// What the machine of `of` needs in its mode beside what is simulated, by the row with next to no load.
-fn background_mw(runs: &[Run], of: &Run) -> Result<f64> {
+pub(super) fn background_mw(runs: &[Run], of: &Run) -> Result<f64> {
     let row = runs.iter().find(|run| {
         (&run.machine, &run.mode) == (&of.machine, &of.mode) && run.workload == BACKGROUND
     });
@@ -170,8 +190,8 @@ fn same_order(modes: &[(f64, f64)]) -> bool {
 }
 
 /// With schedutil where there are frequencies, as it was measured.
-fn simulated(run: &Run) -> Result<Outcome> {
-    let (machine, workload) = (Machine::find(&run.machine)?, Workload::find(&run.workload)?);
+pub(super) fn simulated(run: &Run) -> Result<Outcome> {
+    let (machine, workload) = (Machine::find(&run.machine)?, run.workload()?);
     let Some(_) = run.power_mw else {
         return simulate(&machine, &workload, run.seconds, &run.mode);
     };

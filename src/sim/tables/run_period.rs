@@ -85,7 +85,7 @@ fn all(published: &[RunPeriod]) -> String {
 }
 
 /// Of the mean times: 0 as at the highest, 100 as at the lowest frequency.
-fn overhead_pct(outcome: &Outcome, fast: &Outcome, slow: &Outcome) -> f64 {
+pub(super) fn overhead_pct(outcome: &Outcome, fast: &Outcome, slow: &Outcome) -> f64 {
     let mean = |outcome: &Outcome| outcome.tasks[0].mean_us;
     let pct = (mean(outcome) - mean(fast)) / (mean(slow) - mean(fast)) * 100.0;
     // Not "-0.00".
