@@ -136,6 +136,7 @@ unsafe extern "C" {
     safe fn native_is_migration_off(levels: u32, current: i32, prologue: u32) -> i32;
     safe fn native_larger_scope(scope: u32, kind: u32) -> u32;
     safe fn native_est_behind(est: u32, capacity: u32) -> u32;
+    safe fn native_is_behind(run_ns: u64, period_ns: u64, freq: u32) -> i32;
     safe fn native_util_behind(capacity: u32, largest: u32) -> u32;
     safe fn native_fit_kind(util: u32, min: u32, max: u32, of_kind: &[u32; 4], nr: u32) -> u32;
     safe fn native_scope_of(policy: &pp_policy, need: &Need) -> u32;

@@ -152,7 +152,8 @@ static __always_inline void account_wakeup(struct pp_task *task, u32 node, u64 n
 	u64 slept = since(now, task->updated_ns);
 	u32 util, missing;
 
-	task->slept_ns = slept;
+	task->wake_period_ns = task->last_wake_ns ? since(now, task->last_wake_ns) : 0;
+	task->last_wake_ns = now;
 	if (slept < PP_FORGETS_NS)
 		return;
 	if (slept >= PP_AWAY_NS) {
@@ -175,17 +176,19 @@ static __always_inline u32 util_behind(u32 capacity)
 			      topology.capacity_of_kind[(topology.nr_kinds - 1) % PP_MAX_KINDS]);
 }
 
-/* A run on a CPU of @capacity has ended because the task sleeps: remember what it needed. */
-static __always_inline void account_sleep(struct pp_task *task, u32 capacity, u64 now)
+/* A run on @cpu has ended because the task sleeps: remember what it needed. */
+static __always_inline void account_sleep(struct pp_task *task, const struct pp_cpu *cpu, u64 now)
 {
-	u32 util = pp_util(task->util_fp);
+	u32 util = pp_util(task->util_fp), capacity = cpu->capacity;
 
 	task->run_est_ns = pp_run_est(task->run_est_ns, task->run_ns);
 	if (task->nr_runs < PP_RUNS_KNOWN)
 		task->nr_runs++;
 	if (util > task->util_est || since(now, task->back_since_ns) >= PP_SETTLED_NS)
 		task->util_est = pp_util_est(task->util_est, util);
-	task->behind = pp_is_behind(task->run_ns, task->slept_ns) ? util_behind(capacity) : 0;
+	task->behind = 0;
+	if (pp_is_behind(task->run_ns, task->wake_period_ns, cpu->freq))
+		task->behind = util_behind(capacity);
 	if (task->behind && topology.nr_kinds > 1)
 		task->util_est = pp_est_behind(task->util_est, capacity);
 	task->run_ns = 0;

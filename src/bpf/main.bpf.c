@@ -244,7 +244,7 @@ void BPF_STRUCT_OPS(powerpack_stopping, struct task_struct *p, bool runnable)
 		end_limited(task);
 	follow_cgroup(p, task, now, stop_of(p, runnable));
 	if (!runnable && p->__state != TASK_RUNNING)
-		account_sleep(task, cpu->capacity, now);
+		account_sleep(task, cpu, now);
 	else if (runnable && p->scx.slice)
 		note_rt_preempts(p, task, cpu);
 	refresh_kind(p, task);

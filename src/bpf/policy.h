@@ -234,12 +234,22 @@ static inline int pp_is_long(u64 expected_ns, u64 ran_ns)
 	return expected_ns >= PP_LONG_RUN_NS || ran_ns >= PP_LONG_RUN_NS;
 }
 
-/* Whether a task that slept for @slept_ns has run for most of the time since: on a
- * small core its utilization, which cannot exceed the core's capacity, does not show that it
- * needs more. */
-static inline int pp_is_behind(u64 run_ns, u64 slept_ns)
+/*
+ * Whether a task that woke @period_ns after its last wakeup (0: it has not woken before), and ran
+ * for @run_ns until it slept, needs more than a small core gives it, which its utilization does not
+ * show: that cannot exceed the core's capacity.
+ *
+ * A wait is no evidence of that: one that shares a CPU sleeps less, but wakes no more often. Nor is
+ * a slow clock: at @freq (0..1024, 0 = unknown) a run is longer than at full speed. What fills its
+ * period with seven eighths of what is needed, and is late, skips the next one: hence seven
+ * sixteenths. At whatever clock nothing is in time that hardly sleeps.
+ */
+static inline int pp_is_behind(u64 run_ns, u64 period_ns, u32 freq)
 {
-	return slept_ns && run_ns >= slept_ns && run_ns >= PP_LONG_RUN_NS;
+	u64 full_speed_ns = freq ? run_ns * freq / PP_CAPACITY_MAX : run_ns;
+
+	return period_ns && run_ns >= PP_LONG_RUN_NS &&
+	       (full_speed_ns * 16 >= period_ns * 7 || run_ns * 8 >= period_ns * 7);
 }
 
 /*

@@ -97,7 +97,8 @@ struct pp_task {
 	u64 waits_since_ns;	    /* since when it has waited in queues; 0: it does not */
 	u64 allowed[PP_RANK_WORDS]; /* rank space */
 	u64 back_since_ns;	    /* when it came back after it was away */
-	u64 slept_ns;		    /* before this run; 0: not known */
+	u64 last_wake_ns;	    /* when it woke for this run; 0: not yet */
+	u64 wake_period_ns;	    /* how long after the wakeup before; 0: not known */
 	u64 promised_ns;	    /* the time that @promised stands for */
 	s64 promised;		    /* its part of what is promised to a node */
 	s64 reserved_ns;	    /* of limit @charged, not used yet */

@@ -24,6 +24,17 @@ fn a_task_that_is_behind_fits_the_next_kind_and_none_is_larger_than_the_largest(
 }
 
 #[test]
+fn what_hardly_sleeps_or_would_not_at_full_speed_is_behind() {
+    let behind = |run_ms, period_ms, freq| native_is_behind(run_ms * MS, period_ms * MS, freq);
+    assert_eq!([6, 7, 30].map(|run_ms| behind(run_ms, 16, 0)), [0, 1, 1]);
+    assert_eq!([511, 512, 1024].map(|freq| behind(14, 32, freq)), [0, 0, 1], "14 ms at full speed");
+    assert_eq!([511, 512].map(|freq| behind(14, 16, freq)), [1, 1], "it sleeps for an eighth");
+    assert_eq!([895, 896].map(|freq| behind(16, 32, freq)), [0, 1], "14 ms at full speed");
+    assert_eq!(behind(10, 0, 0), 0, "it has not woken before");
+    assert_eq!(behind(1, 1, 0), 0, "a short run");
+}
+
+#[test]
 fn any_larger_kind_is_better_than_one_that_is_too_small() {
     let kind = |kind| intf::pp_scope_PP_SCOPE_KIND + kind;
     assert_eq!(native_larger_scope(kind(3), 0), kind(1), "of four kinds");

@@ -76,6 +76,7 @@ EXPORT(int, is_overdue,
        (policy, queued, servers, waiting, budgets))
 EXPORT(u32, larger_scope, (u32 scope, u32 kind), (scope, kind))
 EXPORT(u32, est_behind, (u32 est, u32 capacity), (est, capacity))
+EXPORT(int, is_behind, (u64 run_ns, u64 period_ns, u32 freq), (run_ns, period_ns, freq))
 EXPORT(u32, util_behind, (u32 capacity, u32 largest), (capacity, largest))
 EXPORT(u32, fit_kind, (u32 util, u32 min, u32 max, const u32 *of_kind, u32 nr),
        (util, min, max, of_kind, nr))

@@ -196,6 +196,17 @@ mod tests {
         assert_eq!(outcome("vm8", "light", "eas"), outcome("vm8", "light", "eevdf"));
     }
 
+    /// Its largest task needs 8 ms of 20 there at full speed: no wait for the CPU, and no slower clock,
+    /// may be taken for a need of more.
+    #[test]
+    fn what_small_cores_carry_does_not_run_on_large_ones() {
+        for mode in [Mode::Packing, Mode::Energy] {
+            let outcome = outcome("phone", "light", mode.name());
+            let large_pct: f64 = outcome.non_idle_pct[4..].iter().sum();
+            assert!(large_pct < 2.0, "{mode}: {large_pct} % of a large core");
+        }
+    }
+
     #[test]
     fn every_machine_and_workload_that_comes_with_it_runs() {
         for (machine, _) in powerpack_sim::MACHINES {
