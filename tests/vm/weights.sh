@@ -38,6 +38,19 @@ first_has() {
 	}' "${USED[@]}" || fail "of $* the first one has not $pct %: ${USED[*]} us, in $MODE"
 }
 
+# Of what both use cgroup $1, which has cpu.idle, has at most a twentieth of $2. If not: which of its
+# threads had how much so far, and whether it lasts.
+gives_way() {
+	local used pid
+	measure 5 "$@"
+	used=("${USED[@]}")
+	[ $((used[0] * 20)) -gt "${used[1]}" ] || return 0
+	echo "of each thread of $1: on a CPU (ns), waiting (ns), turns"
+	while read -r pid; do cat "/proc/$pid/schedstat"; done <"$CGROUPS/$1/cgroup.threads"
+	measure 5 "$@"
+	fail "a cgroup with cpu.idle has ${used[0]} us beside ${used[1]}, in $MODE"
+}
+
 for MODE in packing spread; do
 	start --mode $MODE
 	# One that is worth a whole CPU, which it has only if it never waits for a turn: 88 % of one under
@@ -57,8 +70,7 @@ for MODE in packing spread; do
 	first_has 50 three eight
 	echo 1 >$CGROUPS/eight/cpu.idle
 	nap 1
-	measure 5 eight three
-	[ $((USED[0] * 20)) -le "${USED[1]}" ] || fail "a cgroup with cpu.idle has ${USED[0]} us beside ${USED[1]}, in $MODE"
+	gives_way eight three
 	end_cgroups three eight
 
 	# A pod of weight 50 with one container of 50, beside one of 100 with two; and nice inside.
