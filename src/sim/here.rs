@@ -8,7 +8,8 @@ use std::path::Path;
 use anyhow::Result;
 use scx_utils::compat::ROOT_PREFIX;
 
-use crate::machine::topology::{RankedCpu, Ranks};
+use crate::machine::layout::{self, Group};
+use crate::machine::topology::Ranks;
 
 /// What is assumed of any machine.
 const COSTS: &str = "\
@@ -37,8 +38,7 @@ const MHZ_DEFAULT: (u32, u32) = (1000, 3000);
 /// read.
 pub fn describe() -> Result<(String, Vec<String>)> {
     let ranks = Ranks::read()?;
-    let mut cpus: Vec<RankedCpu> = ranks.cpus().iter().filter(|cpu| cpu.online).cloned().collect();
-    cpus.sort_by_key(|cpu| (cpu.package, cpu.llc, cpu.capacity, cpu.core, cpu.cpu));
+    let layout = layout::of(&ranks);
     let mut assumed = vec![
         format!(
             "a core needs {} W at its highest frequency, less by its capacity; a package \
@@ -51,23 +51,20 @@ pub fn describe() -> Result<(String, Vec<String>)> {
     ];
     let mut text = format!("name = \"here\"\nabout = \"this machine\"\n{COSTS}");
     let mut groups = String::new();
-    let mut last: Option<(usize, usize, usize, usize)> = None;
-    for (nr, group) in grouped(&cpus).into_iter().enumerate() {
-        let first = group[0];
-        text += &core(nr, &group, &mut assumed);
-        let joined =
-            last.is_some_and(|(package, llc, ..)| (package, llc) == (first.package, first.llc));
-        last = Some((first.package, first.llc, first.capacity, first.core));
-        let cores = group.len() / threads(&group);
+    for (nr, group) in layout.iter().enumerate() {
+        text += &core(nr, group, &mut assumed);
         let _ = write!(
             groups,
-            "[[llc]]\ncore = \"kind{nr}\"\ncores = {cores}\npackage = {}\nnode = {}\njoined = {joined}\n",
-            first.package, first.node
+            "[[llc]]\ncore = \"kind{nr}\"\ncores = {}\npackage = {}\nnode = {}\njoined = {}\n",
+            group.cores.len(),
+            group.package,
+            group.node,
+            layout::is_joined(&layout, nr)
         );
     }
     let (awake, asleep) = PACKAGE_MW;
-    let cores =
-        cpus.len() as f64 / (1 + cpus.iter().map(|cpu| cpu.package).max().unwrap_or(0)) as f64;
+    let cpus = layout.iter().flat_map(Group::cpus).count() as f64;
+    let cores = cpus / layout::nr_packages(&layout) as f64;
     let _ = write!(
         text,
         "[package]\nactive_mw = {}\nidle = [{{ name = \"idle\", residency_us = 1000, exit_us = 100, mw = {} }}]\n",
@@ -78,41 +75,19 @@ pub fn describe() -> Result<(String, Vec<String>)> {
     Ok((text + &groups, assumed))
 }
 
-/// CPUs of one package, LLC, kind and number of threads; `cpus` are sorted so.
-fn grouped(cpus: &[RankedCpu]) -> Vec<Vec<&RankedCpu>> {
-    let siblings = |cpu: &RankedCpu| {
-        cpus.iter().filter(|other| (other.package, other.core) == (cpu.package, cpu.core)).count()
-    };
-    let mut groups: Vec<Vec<&RankedCpu>> = Vec::new();
-    let mut last = None;
-    for cpu in cpus {
-        let key = (cpu.package, cpu.llc, cpu.capacity, siblings(cpu));
-        match groups.last_mut() {
-            Some(group) if last == Some(key) => group.push(cpu),
-            _ => groups.push(vec![cpu]),
-        }
-        last = Some(key);
-    }
-    groups
-}
-
-fn threads(group: &[&RankedCpu]) -> usize {
-    group.iter().filter(|cpu| cpu.core == group[0].core).count().max(1)
-}
-
 /// A kind of core: its frequencies and idle states as far as sysfs has them.
-fn core(nr: usize, group: &[&RankedCpu], assumed: &mut Vec<String>) -> String {
+fn core(nr: usize, group: &Group, assumed: &mut Vec<String>) -> String {
     let cpu = Path::new(&*ROOT_PREFIX)
-        .join(format!("sys/devices/system/cpu/cpu{}", group[0].cpu))
+        .join(format!("sys/devices/system/cpu/cpu{}", group.cores[0][0]))
         .to_path_buf();
     let cpu = if cpu.is_absolute() { cpu } else { Path::new("/").join(cpu) };
-    let capacity = group[0].capacity;
+    let capacity = group.capacity;
     let speed: Vec<String> =
-        [100, 62, 48, 40, 34, 30, 27, 25].iter().take(threads(group)).map(u64::to_string).collect();
+        [100, 62, 48, 40, 34, 30, 27, 25].iter().take(group.threads).map(u64::to_string).collect();
     format!(
         "[core.kind{nr}]\ncapacity = {capacity}\nthreads = {}\nsmt_speed_pct = [{}]\n\
          smt_power_pct = 15\nopps = [{}]\nidle = [{}]\n",
-        threads(group),
+        group.threads,
         speed.join(", "),
         opps(&cpu, capacity, assumed),
         idle_states(&cpu, capacity, assumed),

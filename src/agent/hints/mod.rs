@@ -2,7 +2,6 @@
 //! hardware prefers in each mode. Whatever is written to sysfs is recorded before and put
 //! back in the end; after a SIGKILL by the next one that starts.
 
-mod record;
 #[cfg(test)]
 mod tests;
 
@@ -13,18 +12,21 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result};
 use log::{info, warn};
 
+use crate::machine::record::{self, Entries, Entry, PutBack, Record};
 use crate::settings::hints::{EPP_FILE, Hints, IdleLatency, LATENCY_FILE, entries};
 use crate::settings::mode::Mode;
-use record::{Entries, Entry, PutBack, Record};
 
 /// Where the record is, beside the control socket.
 pub const RECORD: &str = "/run/scx_powerpack/hints.json";
+
+/// The files that hints are written to.
+const FILES: [&str; 2] = [LATENCY_FILE, EPP_FILE];
 
 /// Puts back what a predecessor left that was killed, as the record at `record` (see
 /// `RECORD`) says; what another program has changed since is left alone, and reported. Only
 /// for the agent that holds the control socket: a record may be that of a running agent.
 pub fn recover(record: &Path) -> PutBack {
-    let mut record = Record::open(record);
+    let mut record = Record::open(record, &FILES);
     let mut left = record.entries().clone();
     let done = record::put_back(&mut left, |_| true);
     if done.restored > 0 {
@@ -86,7 +88,7 @@ impl InForce {
     /// could not put back will be tried again.
     pub fn new(hints: Hints, root: &Path, record: &Path) -> Result<Self> {
         hints.check(root)?;
-        let record = Record::open(record);
+        let record = Record::open(record, &FILES);
         let held = record.entries().clone();
         Ok(InForce { hints, root: root.to_owned(), record, held, asked: BTreeMap::new() })
     }
