@@ -8,19 +8,22 @@ use std::path::Path;
 use anyhow::Result;
 use scx_utils::compat::ROOT_PREFIX;
 
+use crate::machine::kernel;
 use crate::machine::layout::{self, Group};
 use crate::machine::topology::Ranks;
 
-/// What is assumed of any machine.
+/// What is assumed of any machine, but for its ticks.
 const COSTS: &str = "\
-[costs]
-hz = 250
 switch_us = 2
 wake_us = 4
 migrate_us = 10
 migrate_far_us = 40
 irq_us = 3
 ";
+/// How fast each thread is while 1, 2, .. of a core's run (%).
+const SMT_SPEED_PCT: [u64; 8] = [100, 62, 48, 40, 34, 30, 27, 25];
+/// Of a kernel that does not say how long a tick is.
+const HZ_DEFAULT: u32 = 250;
 /// Power of the fastest core at its highest frequency (mW).
 const CORE_MW: f64 = 4000.0;
 /// Its share that does not depend on the frequency; the rest goes with its cube, as
@@ -49,7 +52,7 @@ pub fn describe() -> Result<(String, Vec<String>)> {
         "two threads of a core do 1.24 times the work of one".to_owned(),
         "switches, wake-ups and migrations cost a few us, as on a server of 2020".to_owned(),
     ];
-    let mut text = format!("name = \"here\"\nabout = \"this machine\"\n{COSTS}");
+    let mut text = format!("name = \"here\"\nabout = \"this machine\"\n{}", costs());
     let mut groups = String::new();
     for (nr, group) in layout.iter().enumerate() {
         text += &core(nr, group, &mut assumed);
@@ -75,6 +78,18 @@ pub fn describe() -> Result<(String, Vec<String>)> {
     Ok((text + &groups, assumed))
 }
 
+/// The table of what the kernel does, and how long that takes: assumed, but for the length of a tick.
+pub fn costs() -> String {
+    let hz = kernel::tick_ns().map_or(HZ_DEFAULT, |ns| 1_000_000_000 / ns);
+    format!("[costs]\nhz = {hz}\n{COSTS}")
+}
+
+/// How fast each of so many threads of a core is, as a machine file lists it: assumed.
+pub fn smt_speed_pct(threads: usize) -> String {
+    let speed: Vec<String> = SMT_SPEED_PCT.iter().take(threads).map(u64::to_string).collect();
+    speed.join(", ")
+}
+
 /// A kind of core: its frequencies and idle states as far as sysfs has them.
 fn core(nr: usize, group: &Group, assumed: &mut Vec<String>) -> String {
     let cpu = Path::new(&*ROOT_PREFIX)
@@ -82,13 +97,11 @@ fn core(nr: usize, group: &Group, assumed: &mut Vec<String>) -> String {
         .to_path_buf();
     let cpu = if cpu.is_absolute() { cpu } else { Path::new("/").join(cpu) };
     let capacity = group.capacity;
-    let speed: Vec<String> =
-        [100, 62, 48, 40, 34, 30, 27, 25].iter().take(group.threads).map(u64::to_string).collect();
     format!(
         "[core.kind{nr}]\ncapacity = {capacity}\nthreads = {}\nsmt_speed_pct = [{}]\n\
          smt_power_pct = 15\nopps = [{}]\nidle = [{}]\n",
         group.threads,
-        speed.join(", "),
+        smt_speed_pct(group.threads),
         opps(&cpu, capacity, assumed),
         idle_states(&cpu, capacity, assumed),
     )
