@@ -2,6 +2,7 @@
 //! measures of itself; and how what is written to its files is put back.
 
 pub mod bpf_topology;
+pub mod calibrated;
 pub mod cgroups;
 
 pub mod energy_model;
