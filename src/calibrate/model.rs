@@ -1,0 +1,181 @@
+//! How figures make up the power of a block:
+//!
+//!     power = what the idle machine takes
+//!           + of each core: its share of time at work, and in each idle state, times what that takes
+//!             beyond the deepest one; and of wake-ups the energy of each
+//!           + of each LLC and package: the share of time in which any of its CPUs is not in its
+//!             deepest state times what it takes more
+//!
+//! Of sums of what is always there no meter can say which part takes it: that is the first line.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use anyhow::Result;
+
+use super::fit::{Estimate, Fit, fit};
+use super::plan::Block;
+use super::subject::Subject;
+
+/// What was seen of a block.
+#[derive(Clone, Debug, Default)]
+pub struct Seen {
+    pub power_mw: f64,
+    /// Of each CPU the share of time in each idle state of its kind.
+    pub idle: BTreeMap<usize, Vec<f64>>,
+    /// How often each CPU was woken a second: out of a shallow state counts by its exit latency as a part of the
+    /// deepest one's.
+    pub wakes_per_s: BTreeMap<usize, f64>,
+    /// Of the CPUs at work; `None` without cpufreq.
+    pub mhz: Option<f64>,
+}
+
+/// What is to be found; kinds, frequencies, states and classes of LLCs by their number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Figure {
+    /// What the idle machine takes (mW).
+    Floor,
+    /// What a core of a kind takes at a frequency, beyond its deepest idle state (mW).
+    Work { kind: usize, khz: usize },
+    /// What another thread of a busy core takes (mW).
+    Sibling { kind: usize },
+    /// What a core takes in an idle state, beyond the deepest (mW).
+    Idle { kind: usize, state: usize },
+    /// The energy to wake a core and all around it out of the deepest state, at its lowest
+    /// frequency (uJ: mW at a thousand wake-ups a second).
+    Wake { kind: usize },
+    /// What an LLC takes more because it is awake (mW).
+    Llc { class: usize },
+    /// What LLC and package take less, where a state between shallowest and deepest already lets them
+    /// sleep (mW).
+    Sleeps { kind: usize, state: usize },
+    /// What a package takes more because it is awake (mW).
+    Package,
+}
+
+/// Figures with what explains the blocks least well (share).
+#[derive(Debug)]
+pub struct Model {
+    pub figures: BTreeMap<Figure, Estimate>,
+    pub worst_share: f64,
+}
+
+/// A wake-up a second is that many mW by uJ.
+const MW_PER_UW: f64 = 1e-3;
+
+/// Finds the figures. Fails with a sentence.
+pub fn find(subject: &Subject, seen: &[(Block, Seen)]) -> Result<Model> {
+    let rows: Vec<_> = seen.iter().map(|(block, seen)| row(subject, block, seen)).collect();
+    let all: BTreeSet<Figure> = rows.iter().flat_map(|row| row.keys().copied()).collect();
+    let factors = |row: &BTreeMap<Figure, f64>| {
+        all.iter().map(|figure| row.get(figure).copied().unwrap_or(0.0)).collect()
+    };
+    let rows: Vec<_> =
+        rows.iter().zip(seen).map(|(row, (_, seen))| (factors(row), seen.power_mw)).collect();
+    let Fit { figures, worst_share } = fit(&rows)?;
+    Ok(Model { figures: all.into_iter().zip(figures).collect(), worst_share })
+}
+
+/// What counts how often in a block. Nothing is in it of which there is none.
+fn row(subject: &Subject, block: &Block, seen: &Seen) -> BTreeMap<Figure, f64> {
+    let mut row = BTreeMap::from([(Figure::Floor, 1.0)]);
+    let mut add = |figure, factor: f64| {
+        if factor != 0.0 {
+            *row.entry(figure).or_insert(0.0) += factor;
+        }
+    };
+    let class_of_llc = subject.class_of_llc();
+    // The share of time in which all of its CPUs so far are in their deepest state.
+    let mut llcs_asleep = vec![1.0; class_of_llc.len()];
+    let mut packages_asleep: BTreeMap<usize, f64> = BTreeMap::new();
+    for (group, llc) in subject.groups.iter().zip(subject.llcs()) {
+        let kind = group.kind;
+        let package = packages_asleep.entry(group.package).or_insert(1.0);
+        for core in &group.cores {
+            let of = CoreTime::of(subject, kind, core, block, seen);
+            add(Figure::Work { kind, khz: block.khz[kind] }, of.work);
+            add(Figure::Sibling { kind }, of.siblings);
+            for (state, share) in of.idle.iter().rev().skip(1).rev().enumerate() {
+                add(Figure::Idle { kind, state }, *share);
+            }
+            add(Figure::Wake { kind }, of.wakes_per_s * MW_PER_UW);
+            llcs_asleep[llc] *= of.deepest;
+            *package *= of.deepest;
+        }
+    }
+    for (llc, asleep) in llcs_asleep.into_iter().enumerate() {
+        add(Figure::Llc { class: class_of_llc[llc] }, 1.0 - asleep);
+    }
+    if has_several_llcs(subject) {
+        packages_asleep.into_values().for_each(|asleep| add(Figure::Package, 1.0 - asleep));
+    }
+    if let Some((kind, state)) = sleeps(subject, block) {
+        add(Figure::Sleeps { kind, state }, -1.0);
+    }
+    row
+}
+
+/// An LLC that has its package alone cannot be told from it.
+fn has_several_llcs(subject: &Subject) -> bool {
+    let first = subject.groups[0].package;
+    let llcs = subject.groups.iter().zip(subject.llcs());
+    llcs.filter(|(group, _)| group.package == first).map(|(_, llc)| llc).max() > Some(0)
+}
+
+/// Whether `block` is about a state that may let the LLC sleep: between the shallowest and the deepest. What a
+/// core alone in its group takes there cannot be told from that.
+fn sleeps(subject: &Subject, block: &Block) -> Option<(usize, usize)> {
+    let (&cpu, &state) = block.limits.first_key_value().filter(|(_, state)| **state > 0)?;
+    let group = subject.groups.iter().find(|group| group.cpus().any(|other| other == cpu))?;
+    (group.cores.len() > 1).then_some((group.kind, state))
+}
+
+/// How a core spent its time (shares).
+struct CoreTime {
+    work: f64,
+    /// Its threads at work but for the first.
+    siblings: f64,
+    idle: Vec<f64>,
+    /// The share that counts as sleep for what is around it.
+    deepest: f64,
+    wakes_per_s: f64,
+}
+
+impl CoreTime {
+    fn of(subject: &Subject, kind: usize, core: &[usize], block: &Block, seen: &Seen) -> Self {
+        let nr_states = subject.kinds[kind].idle.len();
+        let none = vec![0.0; nr_states];
+        let (mut all_idle, mut at_work) = (1.0, 0.0);
+        let mut idle = vec![0.0; nr_states];
+        for cpu in core {
+            let shares = seen.idle.get(cpu).unwrap_or(&none);
+            let is_busy = block.busy.contains(cpu);
+            // Without idle states nothing tells what else ran.
+            let idle_share: f64 = match nr_states {
+                _ if is_busy => 0.0,
+                0 => 1.0,
+                _ => shares.iter().sum::<f64>().min(1.0),
+            };
+            all_idle *= idle_share;
+            at_work += 1.0 - idle_share;
+            idle.iter_mut().zip(shares).for_each(|(sum, share)| *sum += share);
+        }
+        // A core is idle in the states of its threads while all of them are.
+        let sum: f64 = idle.iter().sum();
+        let scale = if sum > 0.0 { all_idle / sum } else { 0.0 };
+        idle.iter_mut().for_each(|share| *share *= scale);
+        let work = 1.0 - all_idle;
+        // Kept from its deepest state it keeps all around it awake.
+        let is_limited = core.iter().any(|cpu| block.limits.contains_key(cpu));
+        let deepest = if is_limited { 0.0 } else { idle.last().copied().unwrap_or(all_idle) };
+        CoreTime {
+            work,
+            siblings: at_work - work,
+            idle,
+            deepest,
+            wakes_per_s: core.iter().filter_map(|cpu| seen.wakes_per_s.get(cpu)).sum(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

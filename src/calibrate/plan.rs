@@ -1,0 +1,161 @@
+//! Which blocks are measured: each holds the machine in one state for some seconds, and all of them together
+//! tell the figures apart.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::subject::Subject;
+use crate::machine::layout::Group;
+
+/// The idle machine is measured as often: at the beginning, in the middle and at the end.
+const NR_IDLE: usize = 3;
+/// Wake-ups are this many times as far apart as the deepest state must last, so that it is chosen
+/// between them,
+const WAKE_RESIDENCIES: f64 = 3.0;
+/// and twice and four times that.
+const WAKE_FACTORS: [f64; 3] = [1.0, 2.0, 4.0];
+/// Without idle states (us).
+const WAKE_DEFAULT_US: f64 = 1000.0;
+
+/// What is held for a while.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Block {
+    /// For the user.
+    pub what: String,
+    /// CPUs that compute without a pause.
+    pub busy: Vec<usize>,
+    /// A CPU that is woken, and how often (ns).
+    pub waking: Option<(usize, u64)>,
+    /// CPUs that may go only as deep as that idle state of their kind.
+    pub limits: BTreeMap<usize, usize>,
+    /// The frequency of each kind, by its number among those that are measured.
+    pub khz: Vec<usize>,
+}
+
+/// All blocks, in the order in which they are measured.
+pub fn blocks(subject: &Subject) -> Vec<Block> {
+    let mut blocks = vec![];
+    let mut kinds = BTreeSet::new();
+    let mut classes = BTreeSet::new();
+    let class_of_llc = subject.class_of_llc();
+    for (group, llc) in subject.groups.iter().zip(subject.llcs()) {
+        let is_new_class = classes.insert((class_of_llc[llc], group.kind));
+        if kinds.insert(group.kind) {
+            blocks.extend(of_kind(subject, group));
+        } else if is_new_class {
+            blocks.push(busy(subject, group, 1, 1, 0));
+        }
+    }
+    blocks.extend(of_packages(subject));
+    let idle = Block { what: "idle".into(), khz: vec![0; subject.kinds.len()], ..Block::default() };
+    // From the last to the first, so that places stay.
+    for nth in (0..NR_IDLE).rev() {
+        blocks.insert(blocks.len() * nth / (NR_IDLE - 1), idle.clone());
+    }
+    blocks
+}
+
+/// One core and all of the group at each frequency, in each idle state, and woken.
+fn of_kind(subject: &Subject, group: &Group) -> Vec<Block> {
+    let kind = &subject.kinds[group.kind];
+    let all = group.cores.len();
+    let counts = if all > 1 { vec![1, all] } else { vec![1, 1] };
+    let mut blocks = vec![];
+    for nth in 0..kind.khz.len().max(1) {
+        blocks.extend(counts.iter().map(|&cores| busy(subject, group, cores, 1, nth)));
+    }
+    if group.threads > 1 {
+        let highest = kind.khz.len().max(1) - 1;
+        let siblings = |&cores| busy(subject, group, cores, group.threads, highest);
+        blocks.extend(counts.iter().map(siblings));
+    }
+    // As deep as it likes is the idle machine.
+    for nth in 0..kind.idle.len().max(1) - 1 {
+        blocks.extend(counts.iter().map(|&cores| limited(subject, group, cores, nth)));
+    }
+    let apart_us = match kind.deepest_residency_us() {
+        0.0 => WAKE_DEFAULT_US,
+        us => us * WAKE_RESIDENCIES,
+    };
+    let woken = WAKE_FACTORS.map(|factor| woken(subject, group, apart_us * factor));
+    blocks.extend(woken);
+    blocks
+}
+
+/// The first `cores` of the group compute, with so many threads each.
+fn busy(subject: &Subject, group: &Group, cores: usize, threads: usize, nth: usize) -> Block {
+    let kind = &subject.kinds[group.kind];
+    let mut khz = vec![0; subject.kinds.len()];
+    khz[group.kind] = nth;
+    let at = kind.khz.get(nth).map(|khz| format!(" at {} MHz", khz / 1000)).unwrap_or_default();
+    let each = if threads > 1 { format!(", {threads} threads each") } else { String::new() };
+    let of = name(group);
+    let first = group.cores.iter().take(cores);
+    Block {
+        what: format!("{cores} of {of} busy{at}{each}"),
+        busy: first.flat_map(|core| core.iter().take(threads).copied()).collect(),
+        khz,
+        ..Block::default()
+    }
+}
+
+fn limited(subject: &Subject, group: &Group, cores: usize, nth: usize) -> Block {
+    let cpus = group.cores.iter().take(cores).flatten();
+    let (state, of) = (&subject.kinds[group.kind].idle[nth].name, name(group));
+    Block {
+        what: format!("{cores} of {of} in {state}"),
+        limits: cpus.map(|&cpu| (cpu, nth)).collect(),
+        khz: vec![0; subject.kinds.len()],
+        ..Block::default()
+    }
+}
+
+fn woken(subject: &Subject, group: &Group, apart_us: f64) -> Block {
+    Block {
+        what: format!("1 of {} woken {:.0} times a second", name(group), 1e6 / apart_us),
+        waking: Some((group.cores[0][0], (apart_us * 1e3) as u64)),
+        khz: vec![0; subject.kinds.len()],
+        ..Block::default()
+    }
+}
+
+/// Where a package has several LLCs: two of them, and all, kept awake at once. One alone cannot be told from
+/// its package.
+fn of_packages(subject: &Subject) -> Vec<Block> {
+    let llcs = subject.llcs();
+    let first = &subject.groups[0];
+    // The first CPU of each LLC of the first package.
+    let mut cpus: BTreeMap<usize, usize> = BTreeMap::new();
+    for (group, llc) in subject.groups.iter().zip(&llcs) {
+        if group.package == first.package {
+            cpus.entry(*llc).or_insert(group.cores[0][0]);
+        }
+    }
+    let cpus: Vec<usize> = cpus.into_values().collect();
+    if cpus.len() < 2 {
+        return vec![];
+    }
+    [2, cpus.len()].map(|nr| awake(subject, &cpus[..nr])).into()
+}
+
+/// One CPU of each LLC keeps it awake: in the shallowest idle state or, where there is none, computing.
+fn awake(subject: &Subject, cpus: &[usize]) -> Block {
+    let mut block = Block {
+        what: format!("{} caches awake", cpus.len()),
+        khz: vec![0; subject.kinds.len()],
+        ..Block::default()
+    };
+    for &cpu in cpus {
+        let group = subject.groups.iter().find(|group| group.cpus().any(|other| other == cpu));
+        let idle = group.map_or(0, |group| subject.kinds[group.kind].idle.len());
+        if idle > 1 {
+            block.limits.insert(cpu, 0);
+        } else {
+            block.busy.push(cpu);
+        }
+    }
+    block
+}
+
+fn name(group: &Group) -> String {
+    format!("{} cores of capacity {}", group.cores.len(), group.capacity)
+}
