@@ -29,11 +29,9 @@ pub fn text(subject: &Subject, model: &Model, about: &About<'_>) -> String {
     for nr in 0..subject.kinds.len() {
         text += &Writer { subject, model, nr }.kind(about.seen);
     }
-    text += &package(subject, model);
-    for nth in 0..subject.groups.len() {
-        text += &group(subject, model, nth);
-    }
-    text
+    let around = Around { subject, model };
+    text += &around.package_text();
+    (0..subject.groups.len()).fold(text, |text, nth| text + &around.llc_text(nth))
 }
 
 /// What the kernel says of governors and clocks; what the simulator does not know is left to it.
@@ -194,18 +192,90 @@ fn deepest_of_core(model: &Model, nr: usize, kind: &Kind) -> usize {
     if last > 1 && is_none { last - 1 } else { last }
 }
 
-/// The state in which what is around a kind's cores sleeps: the deepest, or one before it that lets it
-/// sleep too.
-fn state_of_llc<'a>(subject: &'a Subject, model: &Model, nth: usize) -> Option<&'a IdleState> {
-    let kind = subject.groups[nth].kind;
-    let states = &subject.kinds[kind].idle;
-    let class = subject.class_of_llc()[subject.llcs()[nth]];
-    let awake = mw(of(model, Figure::Llc { class })) + mw(of(model, Figure::Package));
-    let sleeps = |state: &usize| {
-        let less = of(model, Figure::Sleeps { kind, state: *state });
-        less.value > awake / 2.0 && awake > 0.0
-    };
-    (1..states.len()).find(sleeps).map_or(states.last(), |state| states.get(state))
+/// What an LLC, its groups and its package are, as far as the file has them.
+struct Around<'a> {
+    subject: &'a Subject,
+    model: &'a Model,
+}
+
+impl Around<'_> {
+    fn group(&self, nth: usize) -> Estimate {
+        of(self.model, Figure::Group { class: self.subject.class_of_group()[nth] })
+    }
+
+    fn llc(&self, llc: usize) -> Estimate {
+        of(self.model, Figure::Llc { class: self.subject.class_of_llc()[llc] })
+    }
+
+    /// Whether the groups of an LLC sleep each for itself: in the file each is an LLC then, as a machine
+    /// file knows nothing else that sleeps.
+    fn is_apart(&self, llc: usize) -> bool {
+        let groups = &self.subject.groups_of_llc()[llc];
+        let own: f64 = groups.iter().map(|&nth| mw(self.group(nth))).sum();
+        groups.len() > 1 && own > mw(self.llc(llc))
+    }
+
+    /// What the package takes more: with what an LLC does that is not in the file, and has it alone.
+    fn package(&self) -> Estimate {
+        let llcs = self.subject.llcs_of_package(0);
+        match llcs[..] {
+            [llc] if self.is_apart(llc) => self.llc(llc),
+            _ => of(self.model, Figure::Package),
+        }
+    }
+
+    /// The state in which what is around a group's cores sleeps: the deepest, or one before it that lets it
+    /// sleep too.
+    fn state(&self, nth: usize) -> Option<&IdleState> {
+        let kind = self.subject.groups[nth].kind;
+        let states = &self.subject.kinds[kind].idle;
+        let llc = self.subject.llcs()[nth];
+        let awake = mw(self.group(nth)) + mw(self.llc(llc)) + mw(self.package());
+        let sleeps = |state: &usize| {
+            let less = of(self.model, Figure::Sleeps { kind, state: *state });
+            less.value > awake / 2.0 && awake > 0.0
+        };
+        (1..states.len()).find(sleeps).map_or(states.last(), |state| states.get(state))
+    }
+
+    fn package_text(&self) -> String {
+        let floor = of(self.model, Figure::Floor);
+        let nr = layout::nr_packages(&self.subject.groups) as f64;
+        let more = self.package();
+        let mut text = format!(
+            "\n# What the idle machine takes, for each package: +- {:.2}. No meter says which part of \
+             the machine takes it;\n# all other figures are beyond it.\n[package]\n",
+            floor.error / nr
+        );
+        // Within its error it is none.
+        let is_none = more.value <= 2.0 * more.error;
+        if more != Estimate::default() {
+            let _ =
+                writeln!(text, "# Awake it takes {:.2} more, +- {:.2}.", more.value, more.error);
+        }
+        let awake = floor.value / nr + if is_none { 0.0 } else { more.value };
+        let _ = writeln!(text, "active_mw = {awake:.2}");
+        if is_none { text } else { text + &asleep(self.state(0), floor.value / nr) }
+    }
+
+    fn llc_text(&self, nth: usize) -> String {
+        let group = &self.subject.groups[nth];
+        let mut text = format!(
+            "\n[[llc]]\ncore = \"kind{}\"\ncores = {}\npackage = {}\nnode = {}\n",
+            group.kind,
+            group.cores.len(),
+            group.package,
+            group.node
+        );
+        let llc = self.subject.llcs()[nth];
+        let is_whole = self.subject.groups_of_llc()[llc].len() > 1 && !self.is_apart(llc);
+        if is_whole && layout::is_joined(&self.subject.groups, nth) {
+            return text + "joined = true\n";
+        }
+        let awake = if is_whole { self.llc(llc) } else { self.group(nth) };
+        let _ = writeln!(text, "active_mw = {:.2}    # +- {:.2}", mw(awake), awake.error);
+        text + &asleep(self.state(nth), 0.0)
+    }
 }
 
 /// A table `idle` of one state in which it takes `mw`.
@@ -215,48 +285,6 @@ fn asleep(state: Option<&IdleState>, mw: f64) -> String {
         |state| state_line(state, mw),
     );
     format!("idle = [{line}]\n")
-}
-
-fn package(subject: &Subject, model: &Model) -> String {
-    let floor = of(model, Figure::Floor);
-    let nr = layout::nr_packages(&subject.groups) as f64;
-    let more = of(model, Figure::Package);
-    let mut text = format!(
-        "\n# What the idle machine takes, for each package: +- {:.2}. No meter says which part of \
-         the machine takes it;\n# all other figures are beyond it.\n[package]\n",
-        floor.error / nr
-    );
-    // Within its error it is none.
-    if more.value <= 2.0 * more.error {
-        let _ = writeln!(text, "active_mw = {:.2}", floor.value / nr);
-        return text;
-    }
-    let _ = writeln!(
-        text,
-        "# Awake it takes {:.2} more, +- {:.2}.\nactive_mw = {:.2}",
-        more.value,
-        more.error,
-        floor.value / nr + more.value
-    );
-    text + &asleep(state_of_llc(subject, model, 0), floor.value / nr)
-}
-
-fn group(subject: &Subject, model: &Model, nth: usize) -> String {
-    let group = &subject.groups[nth];
-    let mut text = format!(
-        "\n[[llc]]\ncore = \"kind{}\"\ncores = {}\npackage = {}\nnode = {}\n",
-        group.kind,
-        group.cores.len(),
-        group.package,
-        group.node
-    );
-    if layout::is_joined(&subject.groups, nth) {
-        return text + "joined = true\n";
-    }
-    let class = subject.class_of_llc()[subject.llcs()[nth]];
-    let awake = of(model, Figure::Llc { class });
-    let _ = writeln!(text, "active_mw = {:.2}    # +- {:.2}", mw(awake), awake.error);
-    text + &asleep(state_of_llc(subject, model, nth), 0.0)
 }
 
 /// The figures, for the terminal: name, value and error with the unit.
@@ -275,7 +303,14 @@ pub fn rows(subject: &Subject, model: &Model) -> Vec<[String; 3]> {
                 (format!("{}, in {}", kind(nr), subject.kinds[nr].idle[state].name), "mW")
             }
             Figure::Wake { kind: nr } => (format!("{}, a wake-up", kind(nr)), "uJ"),
-            Figure::Llc { class } => (format!("cache of class {class}, awake"), "mW"),
+            Figure::Group { class } => {
+                let classes = subject.class_of_group();
+                let nth = classes.iter().position(|other| *other == class).unwrap_or(0);
+                let group = &subject.groups[nth];
+                let (nr, capacity) = (group.cores.len(), group.capacity);
+                (format!("{nr} cores of capacity {capacity}, any awake"), "mW")
+            }
+            Figure::Llc { .. } => ("cache that these share, awake".to_owned(), "mW"),
             Figure::Sleeps { kind: nr, state } => {
                 let state = &subject.kinds[nr].idle[state].name;
                 (format!("saved around a {} in {state}", kind(nr)), "mW")

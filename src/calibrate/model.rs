@@ -3,8 +3,8 @@
 //!     power = what the idle machine takes
 //!           + of each core: its share of time at work, and in each idle state, times what that takes
 //!             beyond the deepest one; and of wake-ups the energy of each
-//!           + of each LLC and package: the share of time in which any of its CPUs is not in its
-//!             deepest state times what it takes more
+//!           + of each group of cores, LLC of several groups, and package of several LLCs: the share of
+//!             time in which any of its CPUs is not in its deepest state times what it takes more
 //!
 //! Of sums of what is always there no meter can say which part takes it: that is the first line.
 
@@ -43,9 +43,11 @@ pub enum Figure {
     /// The energy to wake a core and all around it out of the deepest state, at its lowest
     /// frequency (uJ: mW at a thousand wake-ups a second).
     Wake { kind: usize },
-    /// What an LLC takes more because it is awake (mW).
+    /// What a group of cores takes more because any of them is awake (mW): its cache, if that is its alone.
+    Group { class: usize },
+    /// What an LLC of several groups takes more because it is awake (mW).
     Llc { class: usize },
-    /// What LLC and package take less, where a state between shallowest and deepest already lets them
+    /// What is around a core takes less, where a state between shallowest and deepest already lets them
     /// sleep (mW).
     Sleeps { kind: usize, state: usize },
     /// What a package takes more because it is awake (mW).
@@ -83,13 +85,11 @@ fn row(subject: &Subject, block: &Block, seen: &Seen) -> BTreeMap<Figure, f64> {
             *row.entry(figure).or_insert(0.0) += factor;
         }
     };
-    let class_of_llc = subject.class_of_llc();
-    // The share of time in which all of its CPUs so far are in their deepest state.
-    let mut llcs_asleep = vec![1.0; class_of_llc.len()];
-    let mut packages_asleep: BTreeMap<usize, f64> = BTreeMap::new();
-    for (group, llc) in subject.groups.iter().zip(subject.llcs()) {
+    // The shares of time in which all of their CPUs are in their deepest state.
+    let mut groups_asleep = vec![];
+    for group in &subject.groups {
         let kind = group.kind;
-        let package = packages_asleep.entry(group.package).or_insert(1.0);
+        let mut asleep = 1.0;
         for core in &group.cores {
             let of = CoreTime::of(subject, kind, core, block, seen);
             add(Figure::Work { kind, khz: block.khz[kind] }, of.work);
@@ -98,15 +98,13 @@ fn row(subject: &Subject, block: &Block, seen: &Seen) -> BTreeMap<Figure, f64> {
                 add(Figure::Idle { kind, state }, *share);
             }
             add(Figure::Wake { kind }, of.wakes_per_s * MW_PER_UW);
-            llcs_asleep[llc] *= of.deepest;
-            *package *= of.deepest;
+            asleep *= of.deepest;
         }
+        groups_asleep.push(asleep);
     }
-    for (llc, asleep) in llcs_asleep.into_iter().enumerate() {
-        add(Figure::Llc { class: class_of_llc[llc] }, 1.0 - asleep);
-    }
-    if has_several_llcs(subject) {
-        packages_asleep.into_values().for_each(|asleep| add(Figure::Package, 1.0 - asleep));
+    for (figure, groups) in units(subject) {
+        let asleep: f64 = groups.iter().map(|&nth| groups_asleep[nth]).product();
+        add(figure, 1.0 - asleep);
     }
     if let Some((kind, state)) = sleeps(subject, block) {
         add(Figure::Sleeps { kind, state }, -1.0);
@@ -114,11 +112,26 @@ fn row(subject: &Subject, block: &Block, seen: &Seen) -> BTreeMap<Figure, f64> {
     row
 }
 
-/// An LLC that has its package alone cannot be told from it.
-fn has_several_llcs(subject: &Subject) -> bool {
-    let first = subject.groups[0].package;
-    let llcs = subject.groups.iter().zip(subject.llcs());
-    llcs.filter(|(group, _)| group.package == first).map(|(_, llc)| llc).max() > Some(0)
+/// What sleeps as a whole, and its groups. What has only one part cannot be told from that.
+fn units(subject: &Subject) -> Vec<(Figure, Vec<usize>)> {
+    let (class_of_group, class_of_llc) = (subject.class_of_group(), subject.class_of_llc());
+    let several = |nth: &usize| subject.groups[*nth].cores.len() > 1;
+    let mut units: Vec<_> = (0..subject.groups.len())
+        .filter(several)
+        .map(|nth| (Figure::Group { class: class_of_group[nth] }, vec![nth]))
+        .collect();
+    for (llc, groups) in subject.groups_of_llc().into_iter().enumerate() {
+        if groups.len() > 1 {
+            units.push((Figure::Llc { class: class_of_llc[llc] }, groups));
+        }
+    }
+    let mut packages: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
+    for (nth, group) in subject.groups.iter().enumerate() {
+        packages.entry(group.package).or_default().push(nth);
+    }
+    packages.retain(|_, groups| subject.llcs_of_package(groups[0]).len() > 1);
+    units.extend(packages.into_values().map(|groups| (Figure::Package, groups)));
+    units
 }
 
 /// Whether `block` is about a state that may let the LLC sleep: between the shallowest and the deepest. What a

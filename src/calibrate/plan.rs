@@ -34,18 +34,17 @@ pub struct Block {
 /// All blocks, in the order in which they are measured.
 pub fn blocks(subject: &Subject) -> Vec<Block> {
     let mut blocks = vec![];
-    let mut kinds = BTreeSet::new();
-    let mut classes = BTreeSet::new();
-    let class_of_llc = subject.class_of_llc();
-    for (group, llc) in subject.groups.iter().zip(subject.llcs()) {
-        let is_new_class = classes.insert((class_of_llc[llc], group.kind));
+    let (mut kinds, mut classes) = (BTreeSet::new(), BTreeSet::new());
+    for (group, class) in subject.groups.iter().zip(subject.class_of_group()) {
+        let is_new_class = classes.insert(class);
         if kinds.insert(group.kind) {
             blocks.extend(of_kind(subject, group));
         } else if is_new_class {
             blocks.push(busy(subject, group, 1, 1, 0));
         }
     }
-    blocks.extend(of_packages(subject));
+    let sets = together(subject);
+    blocks.extend(sets.iter().map(|groups| awake(subject, groups)));
     let idle = Block { what: "idle".into(), khz: vec![0; subject.kinds.len()], ..Block::default() };
     // From the last to the first, so that places stay.
     for nth in (0..NR_IDLE).rev() {
@@ -118,39 +117,35 @@ fn woken(subject: &Subject, group: &Group, apart_us: f64) -> Block {
     }
 }
 
-/// Where a package has several LLCs: two of them, and all, kept awake at once. One alone cannot be told from
-/// its package.
-fn of_packages(subject: &Subject) -> Vec<Block> {
-    let llcs = subject.llcs();
-    let first = &subject.groups[0];
-    // The first CPU of each LLC of the first package.
-    let mut cpus: BTreeMap<usize, usize> = BTreeMap::new();
-    for (group, llc) in subject.groups.iter().zip(&llcs) {
-        if group.package == first.package {
-            cpus.entry(*llc).or_insert(group.cores[0][0]);
+/// What is kept awake at once: groups of an LLC that has several, and LLCs of a package, two of them
+/// and all. One alone cannot be told from what is around it.
+fn together(subject: &Subject) -> Vec<Vec<usize>> {
+    let (groups_of_llc, classes) = (subject.groups_of_llc(), subject.class_of_llc());
+    let mut sets: Vec<Vec<usize>> = vec![];
+    for (llc, groups) in groups_of_llc.iter().enumerate() {
+        if !classes[..llc].contains(&classes[llc]) {
+            sets.push(groups.clone());
         }
     }
-    let cpus: Vec<usize> = cpus.into_values().collect();
-    if cpus.len() < 2 {
-        return vec![];
-    }
-    [2, cpus.len()].map(|nr| awake(subject, &cpus[..nr])).into()
+    // The first group of each LLC of the first package.
+    sets.push(subject.llcs_of_package(0).iter().map(|&llc| groups_of_llc[llc][0]).collect());
+    sets.retain(|groups| groups.len() > 1);
+    sets.iter().flat_map(|groups| [groups[..2].to_vec(), groups.clone()]).collect()
 }
 
-/// One CPU of each LLC keeps it awake: in the shallowest idle state or, where there is none, computing.
-fn awake(subject: &Subject, cpus: &[usize]) -> Block {
+/// A CPU of each group keeps it awake: in the shallowest idle state or, where there is none, computing.
+fn awake(subject: &Subject, groups: &[usize]) -> Block {
     let mut block = Block {
-        what: format!("{} caches awake", cpus.len()),
+        what: format!("{} groups of cores awake", groups.len()),
         khz: vec![0; subject.kinds.len()],
         ..Block::default()
     };
-    for &cpu in cpus {
-        let group = subject.groups.iter().find(|group| group.cpus().any(|other| other == cpu));
-        let idle = group.map_or(0, |group| subject.kinds[group.kind].idle.len());
-        if idle > 1 {
-            block.limits.insert(cpu, 0);
+    for group in groups.iter().map(|&nth| &subject.groups[nth]) {
+        let core = &group.cores[0];
+        if subject.kinds[group.kind].idle.len() > 1 {
+            block.limits.extend(core.iter().map(|&cpu| (cpu, 0)));
         } else {
-            block.busy.push(cpu);
+            block.busy.push(core[0]);
         }
     }
     block

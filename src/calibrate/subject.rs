@@ -95,11 +95,30 @@ impl Subject {
         for (group, llc) in self.groups.iter().zip(self.llcs()) {
             members.entry(llc).or_default().push((group.kind, group.cores.len()));
         }
-        let members: Vec<_> = members.into_values().collect();
-        let mut classes: Vec<&Vec<(usize, usize)>> = members.iter().collect();
-        classes.sort();
-        classes.dedup();
-        members.iter().map(|member| classes.partition_point(|class| *class < member)).collect()
+        classes(&members.into_values().collect::<Vec<_>>())
+    }
+
+    /// Of each group which class it is of: those of as many cores of the same kind.
+    pub fn class_of_group(&self) -> Vec<usize> {
+        let members = self.groups.iter().map(|group| (group.kind, group.cores.len()));
+        classes(&members.collect::<Vec<_>>())
+    }
+
+    /// The groups of each LLC, by their number.
+    pub fn groups_of_llc(&self) -> Vec<Vec<usize>> {
+        let llcs = self.llcs();
+        let of = |llc| (0..self.groups.len()).filter(|&nth| llcs[nth] == llc).collect();
+        (0..=llcs.last().copied().unwrap_or(0)).map(of).collect()
+    }
+
+    /// The LLCs of the package that the `nth` group is in.
+    pub fn llcs_of_package(&self, nth: usize) -> Vec<usize> {
+        let package = self.groups[nth].package;
+        let groups = self.groups.iter().zip(self.llcs());
+        let mut llcs: Vec<usize> =
+            groups.filter(|(group, _)| group.package == package).map(|(_, llc)| llc).collect();
+        llcs.dedup();
+        llcs
     }
 
     /// What the files of idle states have to hold where each CPU may go as deep as its number in
@@ -192,6 +211,14 @@ impl Subject {
         let kinds = kinds_of(&mut groups, kind);
         Subject { groups, kinds, cpu_root: PathBuf::from("/nowhere"), policies: vec![] }
     }
+}
+
+/// Numbers equal ones alike.
+fn classes<T: Ord>(all: &[T]) -> Vec<usize> {
+    let mut distinct: Vec<&T> = all.iter().collect();
+    distinct.sort();
+    distinct.dedup();
+    all.iter().map(|one| distinct.partition_point(|other| *other < one)).collect()
 }
 
 /// Kinds by capacity and number of threads; the groups are changed to name these.

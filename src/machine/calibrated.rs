@@ -31,17 +31,22 @@ pub fn read(path: &Path, ranks: &Ranks) -> Result<Option<Calibrated>> {
 
 fn of_file(machine: &Machine, groups: &[Group]) -> Result<Calibrated> {
     let cpus = machine.cpus();
-    let places = cpus.iter().map(|cpu| (cpu.core, cpu.llc, cpu.package, cpu.capacity));
+    let (places, llcs) = places_of(groups);
+    // What sleeps for itself is an LLC in the file, and may be a part of one.
+    let is_part = cpus
+        .windows(2)
+        .zip(llcs.windows(2))
+        .all(|(file, ours)| file[0].llc != file[1].llc || ours[0] == ours[1]);
     ensure!(
-        places.eq(places_of(groups)),
+        is_part && cpus.iter().map(|cpu| (cpu.core, cpu.package, cpu.capacity)).eq(places),
         "it is of a machine with other CPUs, or some are offline: run scx_powerpack calibrate again"
     );
     let powers = cpus.iter().map(|cpu| CpuPower::of_file(machine, cpu));
     Ok(groups.iter().flat_map(Group::cpus).zip(powers).collect())
 }
 
-/// Of each CPU core, LLC, package and capacity, numbered as a machine file has them.
-fn places_of(groups: &[Group]) -> Vec<(usize, usize, usize, usize)> {
+/// Of each CPU core, package and capacity, numbered as a machine file has them; and its LLC.
+fn places_of(groups: &[Group]) -> (Vec<(usize, usize, usize)>, Vec<usize>) {
     // A file has one capacity for all cores of a kind: the largest.
     let key = |group: &Group| (group.kind, group.threads);
     let capacity = |of: &Group| {
@@ -49,15 +54,16 @@ fn places_of(groups: &[Group]) -> Vec<(usize, usize, usize, usize)> {
         same.map(|group| group.capacity).max().unwrap_or(of.capacity)
     };
     let (mut core, mut llc) = (0, 0);
-    let mut places = vec![];
+    let (mut places, mut llcs) = (vec![], vec![]);
     for (nth, group) in groups.iter().enumerate() {
         llc += usize::from(nth > 0 && !layout::is_joined(groups, nth));
         for cpus in &group.cores {
-            places.extend(cpus.iter().map(|_| (core, llc, group.package, capacity(group))));
+            places.extend(cpus.iter().map(|_| (core, group.package, capacity(group))));
+            llcs.extend(cpus.iter().map(|_| llc));
             core += 1;
         }
     }
-    places
+    (places, llcs)
 }
 
 #[cfg(test)]
@@ -79,9 +85,14 @@ mod tests {
         let fastest = |cpu: usize| calibrated[&cpu].points.last().unwrap().power;
         assert_eq!((fastest(4), fastest(0)), (213.0, 1192.0), "beyond what it takes when off");
         groups[1].llc = 7;
+        assert!(of_file(&machine, &groups).is_ok(), "two parts of one cache");
+        let phone = Machine::find("phone").unwrap();
+        let said = of_file(&phone, &groups).unwrap_err().to_string();
+        assert!(said.contains("other CPUs"), "{said}");
+        groups[1].capacity = 1000;
         let said = of_file(&machine, &groups).unwrap_err().to_string();
         assert!(said.contains("other CPUs"), "{said}");
-        groups[1].llc = 9;
+        groups[1].capacity = 1024;
         groups[0].cores.pop();
         assert!(of_file(&machine, &groups).is_err());
     }

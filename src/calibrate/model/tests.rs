@@ -45,7 +45,8 @@ fn subject(shapes: &[Shape], idle: &[(&str, f64, f64)], nr_khz: u64) -> Subject 
 }
 
 /// A machine of two kinds in two LLCs, as chromebook2; one of three kinds in one, as a phone; one of two
-/// packages of two LLCs and two threads; one without idle states and frequencies.
+/// packages of two LLCs and two threads; one without idle states and frequencies; one of two kinds in one LLC
+/// that sleep apart.
 fn shapes() -> Vec<Subject> {
     let states = [("WFI", 1.0, 1.0), ("off", 3000.0, 500.0), ("cluster-off", 3000.0, 500.0)];
     vec![
@@ -53,11 +54,13 @@ fn shapes() -> Vec<Subject> {
         subject(&[(0, 1, 0, 0, 4), (1, 1, 0, 0, 3), (2, 1, 0, 0, 1)], &states, 4),
         subject(&[0, 1, 2, 3].map(|llc| (0, 2, llc / 2, llc, 4)), &states[..2], 3),
         subject(&[(0, 1, 0, 0, 4)], &[], 0),
+        subject(&[(0, 1, 0, 0, 4), (1, 1, 0, 0, 4)], &states, 5),
     ]
 }
 
 /// The truth: a number for each figure, of the size that such a figure has.
-fn truth(figure: Figure, seed: f64) -> f64 {
+fn truth(subject: &Subject, figure: Figure, seed: f64) -> f64 {
+    let is_apart = subject.kinds.len() == 2;
     match figure {
         Figure::Floor => 50.0 + 300.0 * seed,
         Figure::Work { kind, khz } => (60.0 + 250.0 * seed) * (1.0 + kind as f64 + khz as f64),
@@ -66,7 +69,9 @@ fn truth(figure: Figure, seed: f64) -> f64 {
         Figure::Idle { state: 0, .. } => 10.0 + 90.0 * seed,
         Figure::Idle { .. } | Figure::Sleeps { .. } => 0.0,
         Figure::Wake { kind } => 40.0 * (1.0 + kind as f64),
-        Figure::Llc { class } => 30.0 * (1.0 + class as f64) + 50.0 * seed,
+        Figure::Group { class } => 30.0 * (1.0 + class as f64) + 50.0 * seed,
+        Figure::Llc { .. } if is_apart => 0.0,
+        Figure::Llc { .. } => 400.0 + 50.0 * seed,
         Figure::Package => 80.0 + 100.0 * seed,
     }
 }
@@ -87,7 +92,8 @@ fn seen(subject: &Subject, block: &Block, seed: f64, noise: f64) -> Seen {
         }
     }
     let row = row(subject, block, &seen);
-    let exact: f64 = row.iter().map(|(figure, factor)| factor * truth(*figure, seed)).sum();
+    let exact: f64 =
+        row.iter().map(|(figure, factor)| factor * truth(subject, *figure, seed)).sum();
     seen.power_mw = exact * (1.0 + noise);
     seen
 }
@@ -112,7 +118,7 @@ fn the_blocks_tell_all_figures_of_each_machine_apart() {
     for subject in shapes() {
         let (model, _) = found(&subject, 0.5, std::iter::repeat(0.0));
         for (figure, estimate) in &model.figures {
-            let truth = truth(*figure, 0.5);
+            let truth = truth(&subject, *figure, 0.5);
             assert!((estimate.value - truth).abs() < 1e-6, "{figure:?}: {estimate:?}, not {truth}");
         }
         assert!(model.worst_share < 1e-9);
@@ -122,8 +128,10 @@ fn the_blocks_tell_all_figures_of_each_machine_apart() {
         found(subject, 0.5, std::iter::repeat(0.0)).0.figures.contains_key(&figure)
     };
     let shapes = shapes();
-    assert!(has(&shapes[0], Figure::Package) && has(&shapes[0], Figure::Llc { class: 1 }));
+    assert!(has(&shapes[0], Figure::Package) && has(&shapes[0], Figure::Group { class: 1 }));
+    assert!(!has(&shapes[0], Figure::Llc { class: 0 }), "each has one group");
     assert!(!has(&shapes[1], Figure::Package) && has(&shapes[1], Figure::Llc { class: 0 }));
+    assert!(!has(&shapes[1], Figure::Group { class: 2 }), "a core alone");
     assert!(has(&shapes[2], Figure::Package) && has(&shapes[2], Figure::Sibling { kind: 0 }));
 }
 
@@ -137,7 +145,7 @@ fn the_file_is_a_machine_of_these_cpus_and_powers() {
         let cpus: Vec<usize> = subject.groups.iter().flat_map(Group::cpus).collect();
         assert_eq!(machine.cpus().len(), cpus.len());
         let points = machine.working_points(&machine.cpus()[0]);
-        let wanted = truth(Figure::Work { kind: 0, khz: 0 }, 0.5);
+        let wanted = truth(&subject, Figure::Work { kind: 0, khz: 0 }, 0.5);
         assert!((points[0].1 - wanted).abs() < 0.01, "{points:?}, not {wanted}\n{text}");
         assert!(machine.kept_awake_mw(&machine.cpus()[0]) > 1.0, "{text}");
     }
@@ -152,6 +160,23 @@ fn a_state_that_takes_no_more_than_the_deepest_is_the_last_of_the_core() {
     assert_eq!(text.matches("name = \"cluster-off\"").count(), 3, "of package and LLCs:\n{text}");
 }
 
+#[test]
+fn groups_that_share_a_cache_are_apart_in_the_file_if_they_sleep_apart() {
+    let shapes = shapes();
+    let file = |subject: &Subject| {
+        let (model, seen) = found(subject, 0.5, std::iter::repeat(0.0));
+        text(subject, &model, &About { lines: vec![], seen: &seen })
+    };
+    assert_eq!(file(&shapes[1]).matches("joined = true").count(), 2);
+    let apart = file(&shapes[4]);
+    assert!(
+        !apart.contains("joined")
+            && apart.contains("active_mw = 55.00")
+            && apart.contains("active_mw = 85.00"),
+        "{apart}"
+    );
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
     /// A meter that is wrong by up to half a percent: each figure by which mode energy decides is known within
@@ -164,7 +189,8 @@ proptest! {
         for subject in shapes() {
             let (model, _) = found(&subject, seed, noise.iter().copied());
             for (figure, estimate) in &model.figures {
-                let (truth, apart) = (truth(*figure, seed), estimate.value - truth(*figure, seed));
+                let truth = truth(&subject, *figure, seed);
+                let apart = estimate.value - truth;
                 if matches!(figure, Figure::Work { .. } | Figure::Floor) {
                     prop_assert!(apart.abs() < 0.05 * truth, "{figure:?}: {estimate:?}, not {truth}");
                 }
