@@ -148,13 +148,12 @@ impl Writer<'_> {
         };
         for (nth, state) in states.iter().enumerate() {
             // A deeper state takes no more; of the deepest all is in [package].
-            let least = (nth..states.len()).map(|deeper| mw(of_state(deeper))).fold(0.0, f64::max);
-            let _ = writeln!(
-                text,
-                "    {}    # +- {:.2}",
-                state_line(state, least) + ",",
-                of_state(nth).error
-            );
+            let most = (nth..states.len()).map(|deeper| mw(of_state(deeper))).fold(0.0, f64::max);
+            let error = match of_state(nth).error {
+                0.0 => String::new(),
+                error => format!("    # +- {error:.2}"),
+            };
+            let _ = writeln!(text, "    {},{error}", state_line(state, most));
         }
         text + "]\n"
     }

@@ -69,6 +69,7 @@ fn places_of(groups: &[Group]) -> (Vec<(usize, usize, usize)>, Vec<usize>) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use powerpack_sim::MACHINES;
 
     /// Cores from `first` on, of one thread.
     fn group(first: usize, kind: usize, capacity: usize, llc: usize) -> Group {
@@ -84,7 +85,12 @@ mod tests {
         let calibrated = of_file(&machine, &groups).unwrap();
         let fastest = |cpu: usize| calibrated[&cpu].points.last().unwrap().power;
         assert_eq!((fastest(4), fastest(0)), (213.0, 1192.0), "beyond what it takes when off");
+        let (_, text) = MACHINES.iter().find(|(name, _)| *name == "chromebook2").unwrap();
+        let text = text.replace("core = \"a15\"\ncores", "joined = true\ncore = \"a15\"\ncores");
+        let one_cache = Machine::parse(&text).unwrap();
+        assert!(of_file(&one_cache, &groups).is_err(), "one cache of two");
         groups[1].llc = 7;
+        assert!(of_file(&one_cache, &groups).is_ok());
         assert!(of_file(&machine, &groups).is_ok(), "two parts of one cache");
         let phone = Machine::find("phone").unwrap();
         let said = of_file(&phone, &groups).unwrap_err().to_string();

@@ -113,6 +113,38 @@ fn found(
     (find(subject, &all).unwrap(), all)
 }
 
+/// Two A15s work, one A7 is kept in its shallowest state, and another is woken.
+#[test]
+fn a_block_by_hand() {
+    let subject = &shapes()[0];
+    let block =
+        Block { busy: vec![4, 5], limits: [(1, 0)].into(), khz: vec![0, 3], ..Block::default() };
+    let mut seen = Seen { wakes_per_s: [(2, 100.0)].into(), ..Seen::default() };
+    seen.idle = (0..8).map(|cpu| (cpu, vec![0.0, 0.0, 1.0])).collect();
+    seen.idle.insert(1, vec![0.9, 0.0, 0.0]);
+    seen.idle.insert(4, vec![0.0; 3]);
+    let wanted = [
+        (Figure::Floor, 1.0),
+        (Figure::Work { kind: 0, khz: 0 }, 0.1),
+        (Figure::Work { kind: 1, khz: 3 }, 2.0),
+        (Figure::Idle { kind: 0, state: 0 }, 0.9),
+        (Figure::Wake { kind: 0 }, 0.1),
+        (Figure::Group { class: 0 }, 1.0),
+        (Figure::Group { class: 1 }, 1.0),
+        (Figure::Package, 1.0),
+    ];
+    let row = row(subject, &block, &seen);
+    assert_eq!(row.len(), wanted.len(), "{row:?}");
+    for (figure, factor) in wanted {
+        assert!((row[&figure] - factor).abs() < 1e-9, "{figure:?}: {row:?}");
+    }
+    // Nothing but its deepest state: all sleeps.
+    let idle = Block { khz: vec![0, 0], ..Block::default() };
+    seen.idle = (0..8).map(|cpu| (cpu, vec![0.0, 0.0, 1.0])).collect();
+    seen.wakes_per_s.clear();
+    assert_eq!(super::row(subject, &idle, &seen), [(Figure::Floor, 1.0)].into());
+}
+
 #[test]
 fn the_blocks_tell_all_figures_of_each_machine_apart() {
     for subject in shapes() {
