@@ -43,7 +43,7 @@ use subject::Subject;
 const IDLE_MAX_PCT: f64 = 10.0;
 /// For so long it is looked.
 const IDLE_LOOK: Duration = Duration::from_secs(2);
-/// A block lasts for this many steps of the meter, so that one more or less is a small error, and
+/// A block of busy CPUs lasts for this many steps of the meter, so that one more or less is a small error, and
 const BLOCK_STEPS: u32 = 5;
 /// at least and at most this long: one millisecond of RAPL's is 0.05 % of the former.
 const BLOCK_MIN: Duration = Duration::from_secs(2);
@@ -134,16 +134,16 @@ fn refuse_busy(pct: f64) -> Result<()> {
 /// All blocks; drops the observer, which puts back what was set.
 fn measure(mut observer: Observer<'_>) -> Result<Vec<(Block, Seen)>> {
     let blocks = plan::blocks(observer.subject);
-    let each = observer.settle + observer.length;
+    let (settle, length) = (observer.settle, observer.length);
+    let duration = |block: &Block| (settle + block.length(length)).as_millis() as u64;
+    let all_ms: u64 = blocks.iter().map(duration).sum();
     info!(
-        "{} blocks of {:.1} s: about {:.0} s in which this machine is to be left alone",
+        "{} blocks: about {:.0} s in which this machine is to be left alone",
         blocks.len(),
-        observer.length.as_secs_f64(),
-        each.as_secs_f64() * blocks.len() as f64
+        all_ms as f64 / 1e3
     );
     let style = ProgressStyle::with_template("{bar:30} {percent:>3} % {eta} left  {msg}");
-    let bar = ProgressBar::new(blocks.len() as u64)
-        .with_style(style.expect("a template of its own words"));
+    let bar = ProgressBar::new(all_ms).with_style(style.expect("a template of its own words"));
     let mut all = vec![];
     for block in blocks {
         bar.set_message(block.what.clone());
@@ -152,8 +152,8 @@ fn measure(mut observer: Observer<'_>) -> Result<Vec<(Block, Seen)>> {
         if bar.is_hidden() {
             info!("{}: {:.1} mW", block.what, seen.power_mw);
         }
+        bar.inc(duration(&block));
         all.push((block, seen));
-        bar.inc(1);
     }
     bar.finish_and_clear();
     Ok(all)
@@ -173,7 +173,7 @@ fn lines(
             env!("CARGO_PKG_VERSION"),
             jiff::Zoned::now().strftime("%Y-%m-%d")
         ),
-        format!("{nr} blocks of {:.1} s, by {meter}.", length.as_secs_f64()),
+        format!("{nr} blocks of {:.1} s and more, by {meter}.", length.as_secs_f64()),
         format!(
             "+- is the standard error of a figure; what is least well explained is a block that took \
              {:.1} % more or less.",

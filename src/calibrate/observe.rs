@@ -30,7 +30,7 @@ pub struct Observer<'a> {
     pub settings: Settings,
     pub sources: Sources,
     pub stop: &'a AtomicBool,
-    /// How long a block is held before it is measured, and is measured.
+    /// How long a block is held before it is measured, and is measured if CPUs are busy.
     pub settle: Duration,
     pub length: Duration,
 }
@@ -66,7 +66,7 @@ impl Observer<'_> {
         self.sources.look();
         self.sources.reset();
         let begin_ns = clock::now_ns();
-        self.wait(self.length)?;
+        self.wait(block.length(self.length))?;
         let mhz = self.subject.mhz_now(&block.busy);
         let after = self.counts(&block.busy)?;
         self.sources.look();

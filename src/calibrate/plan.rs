@@ -2,6 +2,7 @@
 //! tell the figures apart.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
 
 use super::subject::Subject;
 use crate::machine::layout::Group;
@@ -10,9 +11,9 @@ use crate::machine::layout::Group;
 const NR_IDLE: usize = 3;
 /// Wake-ups are this many times as far apart as the deepest state must last, so that it is chosen
 /// between them,
-const WAKE_RESIDENCIES: f64 = 3.0;
-/// and twice and four times that.
-const WAKE_FACTORS: [f64; 3] = [1.0, 2.0, 4.0];
+const WAKE_RESIDENCIES: f64 = 2.0;
+/// and twice that; the more often, the better the energy of each is known.
+const WAKE_FACTORS: [f64; 4] = [1.0, 1.0, 1.0, 2.0];
 /// Without idle states (us).
 const WAKE_DEFAULT_US: f64 = 1000.0;
 
@@ -29,6 +30,17 @@ pub struct Block {
     pub limits: BTreeMap<usize, usize>,
     /// The frequency of each kind, by its number among those that are measured.
     pub khz: Vec<usize>,
+}
+
+/// A block in which nothing computes takes as many times longer: a hundredth of what a CPU takes at work
+/// is as much to it as that.
+const QUIET_TIMES: u32 = 2;
+
+impl Block {
+    /// For how long it is measured, where the meter wants `length` of a busy machine.
+    pub fn length(&self, length: Duration) -> Duration {
+        if self.busy.is_empty() { length * QUIET_TIMES } else { length }
+    }
 }
 
 /// All blocks, in the order in which they are measured.

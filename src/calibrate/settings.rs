@@ -7,7 +7,7 @@ use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
-use log::{info, warn};
+use log::warn;
 
 use crate::machine::record::{self, Entries, Entry, Record};
 
@@ -41,16 +41,7 @@ pub fn recover() {
 }
 
 fn recover_record(path: &Path) {
-    let mut record = Record::open(path, &FILES);
-    let mut left = record.entries().clone();
-    let done = record::put_back(&mut left, |_| true);
-    if done.restored > 0 {
-        info!("{} settings of a killed calibration are undone", done.restored);
-    }
-    done.warn();
-    if let Err(err) = record.replace(left) {
-        warn!("{err:#}");
-    }
+    record::recover(path, &FILES, "settings of a killed calibration");
 }
 
 /// Of the record at `path`; `None` while another process has it.

@@ -8,7 +8,7 @@ use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, ensure};
-use log::warn;
+use log::{info, warn};
 use serde::{Deserialize, Serialize};
 
 /// A file of sysfs that holds, or is about to hold, a value of ours.
@@ -65,6 +65,23 @@ impl PutBack {
             );
         }
     }
+}
+
+/// Puts back what is in the record at `path`, of files that have one of these `names`, as whoever wrote it
+/// was killed; `what` that is for the log. What another program has changed since is left alone, and
+/// reported.
+pub fn recover(path: &Path, names: &[&str], what: &str) -> PutBack {
+    let mut record = Record::open(path, names);
+    let mut left = record.entries().clone();
+    let done = put_back(&mut left, |_| true);
+    if done.restored > 0 {
+        info!("{} {what} are undone", done.restored);
+    }
+    done.warn();
+    if let Err(err) = record.replace(left) {
+        warn!("{err:#}");
+    }
+    done
 }
 
 /// Puts back those of `entries` that `which` picks, and forgets them. Files that are gone

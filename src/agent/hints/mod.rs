@@ -10,7 +10,7 @@ use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
-use log::{info, warn};
+use log::warn;
 
 use crate::machine::record::{self, Entries, Entry, PutBack, Record};
 use crate::settings::hints::{EPP_FILE, Hints, IdleLatency, LATENCY_FILE, entries};
@@ -26,17 +26,7 @@ const FILES: [&str; 2] = [LATENCY_FILE, EPP_FILE];
 /// `RECORD`) says; what another program has changed since is left alone, and reported. Only
 /// for the agent that holds the control socket: a record may be that of a running agent.
 pub fn recover(record: &Path) -> PutBack {
-    let mut record = Record::open(record, &FILES);
-    let mut left = record.entries().clone();
-    let done = record::put_back(&mut left, |_| true);
-    if done.restored > 0 {
-        info!("{} idle and frequency hints of a killed predecessor are undone", done.restored);
-    }
-    done.warn();
-    if let Err(err) = record.replace(left) {
-        warn!("{err:#}");
-    }
-    done
+    record::recover(record, &FILES, "idle and frequency hints of a killed predecessor")
 }
 
 /// What a file is to hold.
