@@ -164,8 +164,12 @@ impl Writer<'_> {
         };
         let state = kind.idle.last().map_or("idle", |state| state.name.as_str());
         let at = kind.khz.first().map(|khz| format!(" at {} MHz", khz / 1000)).unwrap_or_default();
+        let beside = self.model.figures.get(&Figure::WakeBeside { kind: self.nr });
+        let beside = beside.map_or_else(String::new, |beside| {
+            format!("; beside others, {:.1} uJ +- {:.1}", beside.value, beside.error)
+        });
         format!(
-            "# A wake-up out of {state}{at}, with all that wakes with it: {:.1} uJ +- {:.1}\n",
+            "# A wake-up out of {state}{at}, with all that wakes with it: {:.1} uJ +- {:.1}{beside}\n",
             wake.value, wake.error
         )
     }
@@ -302,6 +306,9 @@ pub fn rows(subject: &Subject, model: &Model) -> Vec<[String; 3]> {
                 (format!("{}, in {}", kind(nr), subject.kinds[nr].idle[state].name), "mW")
             }
             Figure::Wake { kind: nr } => (format!("{}, a wake-up", kind(nr)), "uJ"),
+            Figure::WakeBeside { kind: nr } => {
+                (format!("{}, a wake-up beside others", kind(nr)), "uJ")
+            }
             Figure::Group { class } => {
                 let classes = subject.class_of_group();
                 let nth = classes.iter().position(|other| *other == class).unwrap_or(0);

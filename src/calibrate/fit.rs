@@ -15,6 +15,8 @@ pub struct Estimate {
 #[derive(Debug)]
 pub struct Fit {
     pub figures: Vec<Estimate>,
+    /// What is left unexplained: the mean square of the blocks' relative errors.
+    pub variance: f64,
     /// The share of what was measured by which the worst block differs from its explanation.
     pub worst_share: f64,
 }
@@ -51,7 +53,7 @@ pub fn fit(rows: &[(Vec<f64>, f64)]) -> Result<Fit> {
         (variance * sum).sqrt()
     };
     let figures = (0..nr).map(|nth| Estimate { value: values[nth], error: error(nth) }).collect();
-    Ok(Fit { figures, worst_share: left.amax() })
+    Ok(Fit { figures, variance, worst_share: left.amax() })
 }
 
 #[cfg(test)]

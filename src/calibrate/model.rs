@@ -43,6 +43,8 @@ pub enum Figure {
     /// The energy to wake a core and all around it out of the deepest state, at its lowest
     /// frequency (uJ: mW at a thousand wake-ups a second).
     Wake { kind: usize },
+    /// The same where others keep awake what is around it: from that on the core alone wakes.
+    WakeBeside { kind: usize },
     /// What a group of cores takes more because any of them is awake (mW): its cache, if that is its alone.
     Group { class: usize },
     /// What an LLC of several groups takes more because it is awake (mW).
@@ -58,27 +60,49 @@ pub enum Figure {
 #[derive(Debug)]
 pub struct Model {
     pub figures: BTreeMap<Figure, Estimate>,
+    /// As [`Fit`] has it.
+    variance: f64,
     pub worst_share: f64,
 }
 
 /// A wake-up a second is that many mW by uJ.
 const MW_PER_UW: f64 = 1e-3;
 
-/// Finds the figures. Fails with a sentence.
+/// What has to be awake already for a core's wake-up to be of the core alone.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Around {
+    /// Its group: clusters with switches of their own, also below one cache.
+    Group,
+    /// Its LLC.
+    Llc,
+}
+
+/// Finds the figures: of the two ways in which wake-ups may depend on what is around them the one that
+/// explains the blocks better. Fails with a sentence.
 pub fn find(subject: &Subject, seen: &[(Block, Seen)]) -> Result<Model> {
-    let rows: Vec<_> = seen.iter().map(|(block, seen)| row(subject, block, seen)).collect();
+    let (group, llc) =
+        (find_with(subject, seen, Around::Group), find_with(subject, seen, Around::Llc));
+    match (group, llc) {
+        (Ok(group), Ok(llc)) if llc.variance < group.variance => Ok(llc),
+        (Err(_), llc) => llc,
+        (group, _) => group,
+    }
+}
+
+fn find_with(subject: &Subject, seen: &[(Block, Seen)], around: Around) -> Result<Model> {
+    let rows: Vec<_> = seen.iter().map(|(block, seen)| row(subject, block, seen, around)).collect();
     let all: BTreeSet<Figure> = rows.iter().flat_map(|row| row.keys().copied()).collect();
     let factors = |row: &BTreeMap<Figure, f64>| {
         all.iter().map(|figure| row.get(figure).copied().unwrap_or(0.0)).collect()
     };
     let rows: Vec<_> =
         rows.iter().zip(seen).map(|(row, (_, seen))| (factors(row), seen.power_mw)).collect();
-    let Fit { figures, worst_share } = fit(&rows)?;
-    Ok(Model { figures: all.into_iter().zip(figures).collect(), worst_share })
+    let Fit { figures, variance, worst_share } = fit(&rows)?;
+    Ok(Model { figures: all.into_iter().zip(figures).collect(), variance, worst_share })
 }
 
 /// What counts how often in a block. Nothing is in it of which there is none.
-fn row(subject: &Subject, block: &Block, seen: &Seen) -> BTreeMap<Figure, f64> {
+fn row(subject: &Subject, block: &Block, seen: &Seen, around: Around) -> BTreeMap<Figure, f64> {
     let mut row = BTreeMap::from([(Figure::Floor, 1.0)]);
     let mut add = |figure, factor: f64| {
         if factor != 0.0 {
@@ -87,7 +111,8 @@ fn row(subject: &Subject, block: &Block, seen: &Seen) -> BTreeMap<Figure, f64> {
     };
     // The shares of time in which all of their CPUs are in their deepest state.
     let mut groups_asleep = vec![];
-    for group in &subject.groups {
+    let kept = kept_awake(subject, block, around);
+    for (group, is_kept) in subject.groups.iter().zip(kept) {
         let kind = group.kind;
         let mut asleep = 1.0;
         for core in &group.cores {
@@ -97,7 +122,8 @@ fn row(subject: &Subject, block: &Block, seen: &Seen) -> BTreeMap<Figure, f64> {
             for (state, share) in of.idle.iter().rev().skip(1).rev().enumerate() {
                 add(Figure::Idle { kind, state }, *share);
             }
-            add(Figure::Wake { kind }, of.wakes_per_s * MW_PER_UW);
+            let wake = if is_kept { Figure::WakeBeside { kind } } else { Figure::Wake { kind } };
+            add(wake, of.wakes_per_s * MW_PER_UW);
             asleep *= of.deepest;
         }
         groups_asleep.push(asleep);
@@ -110,6 +136,18 @@ fn row(subject: &Subject, block: &Block, seen: &Seen) -> BTreeMap<Figure, f64> {
         add(Figure::Sleeps { kind, state }, -1.0);
     }
     row
+}
+
+/// By group: whether a CPU keeps awake what is around it, all the time.
+fn kept_awake(subject: &Subject, block: &Block, around: Around) -> Vec<bool> {
+    let is_awake = |cpu: usize| block.busy.contains(&cpu) || block.limits.contains_key(&cpu);
+    let awake: Vec<bool> = subject.groups.iter().map(|group| group.cpus().any(is_awake)).collect();
+    if around == Around::Group {
+        return awake;
+    }
+    let groups_of_llc = subject.groups_of_llc();
+    let of_llc = |llc: usize| groups_of_llc[llc].iter().any(|&nth| awake[nth]);
+    subject.llcs().into_iter().map(of_llc).collect()
 }
 
 /// What sleeps as a whole, and its groups. What has only one part cannot be told from that.
@@ -185,7 +223,12 @@ impl CoreTime {
             siblings: at_work - work,
             idle,
             deepest,
-            wakes_per_s: core.iter().filter_map(|cpu| seen.wakes_per_s.get(cpu)).sum(),
+            // Out of a shallow state a wake-up is no more than its time at work.
+            wakes_per_s: if is_limited || core.iter().any(|cpu| block.busy.contains(cpu)) {
+                0.0
+            } else {
+                core.iter().filter_map(|cpu| seen.wakes_per_s.get(cpu)).sum()
+            },
         }
     }
 }

@@ -87,9 +87,25 @@ fn of_kind(subject: &Subject, group: &Group) -> Vec<Block> {
         0.0 => WAKE_DEFAULT_US,
         us => us * WAKE_RESIDENCIES,
     };
-    let woken = WAKE_FACTORS.map(|factor| woken(subject, group, apart_us * factor));
-    blocks.extend(woken);
+    let alone = WAKE_FACTORS.map(|factor| woken(subject, group, apart_us * factor));
+    let beside = beside(subject, group, &alone[0]);
+    blocks.extend(alone);
+    // What is around it is asleep in one, and awake in the other.
+    blocks.extend(beside.into_iter().flat_map(|block| [block.clone(), block]));
     blocks
+}
+
+/// A core of the group is woken as in `alone` while another one, of the same group or LLC, is kept awake; `None` if
+/// there is no other.
+fn beside(subject: &Subject, group: &Group, alone: &Block) -> Option<Block> {
+    let llc = |other: &&Group| (other.package, other.llc) == (group.package, group.llc);
+    let first = &group.cores[0];
+    let own = group.cores.iter().map(|core| (group, core));
+    let others = subject.groups.iter().filter(llc).map(|other| (other, &other.cores[0]));
+    let (other, core) = own.chain(others).find(|(_, core)| *core != first)?;
+    let mut block = Block { what: format!("{}, another awake", alone.what), ..alone.clone() };
+    keep_awake(subject, &mut block, other, core);
+    Some(block)
 }
 
 /// The first `cores` of the group compute, with so many threads each.
@@ -145,7 +161,7 @@ fn together(subject: &Subject) -> Vec<Vec<usize>> {
     sets.iter().flat_map(|groups| [groups[..2].to_vec(), groups.clone()]).collect()
 }
 
-/// A CPU of each group keeps it awake: in the shallowest idle state or, where there is none, computing.
+/// A core of each group keeps it awake: in the shallowest idle state or, where there is none, computing.
 fn awake(subject: &Subject, groups: &[usize]) -> Block {
     let mut block = Block {
         what: format!("{} groups of cores awake", groups.len()),
@@ -153,14 +169,18 @@ fn awake(subject: &Subject, groups: &[usize]) -> Block {
         ..Block::default()
     };
     for group in groups.iter().map(|&nth| &subject.groups[nth]) {
-        let core = &group.cores[0];
-        if subject.kinds[group.kind].idle.len() > 1 {
-            block.limits.extend(core.iter().map(|&cpu| (cpu, 0)));
-        } else {
-            block.busy.push(core[0]);
-        }
+        keep_awake(subject, &mut block, group, &group.cores[0]);
     }
     block
+}
+
+/// Keeps `core` of the group awake in `block`.
+fn keep_awake(subject: &Subject, block: &mut Block, group: &Group, core: &[usize]) {
+    if subject.kinds[group.kind].idle.len() > 1 {
+        block.limits.extend(core.iter().map(|&cpu| (cpu, 0)));
+    } else {
+        block.busy.push(core[0]);
+    }
 }
 
 fn name(group: &Group) -> String {

@@ -69,6 +69,7 @@ fn truth(subject: &Subject, figure: Figure, seed: f64) -> f64 {
         Figure::Idle { state: 0, .. } => 10.0 + 90.0 * seed,
         Figure::Idle { .. } | Figure::Sleeps { .. } => 0.0,
         Figure::Wake { kind } => 40.0 * (1.0 + kind as f64),
+        Figure::WakeBeside { kind } => 15.0 * (1.0 + kind as f64),
         Figure::Group { class } => 30.0 * (1.0 + class as f64) + 50.0 * seed,
         Figure::Llc { .. } if is_apart => 0.0,
         Figure::Llc { .. } => 400.0 + 50.0 * seed,
@@ -91,7 +92,9 @@ fn seen(subject: &Subject, block: &Block, seed: f64, noise: f64) -> Seen {
             seen.wakes_per_s.insert(cpu, per_s);
         }
     }
-    let row = row(subject, block, &seen);
+    // Of three kinds in one cache, what is around a core is the cache.
+    let around = if subject.kinds.len() == 3 { Around::Llc } else { Around::Group };
+    let row = row(subject, block, &seen, around);
     let exact: f64 =
         row.iter().map(|(figure, factor)| factor * truth(subject, *figure, seed)).sum();
     seen.power_mw = exact * (1.0 + noise);
@@ -128,12 +131,12 @@ fn a_block_by_hand() {
         (Figure::Work { kind: 0, khz: 0 }, 0.1),
         (Figure::Work { kind: 1, khz: 3 }, 2.0),
         (Figure::Idle { kind: 0, state: 0 }, 0.9),
-        (Figure::Wake { kind: 0 }, 0.1),
+        (Figure::WakeBeside { kind: 0 }, 0.1),
         (Figure::Group { class: 0 }, 1.0),
         (Figure::Group { class: 1 }, 1.0),
         (Figure::Package, 1.0),
     ];
-    let row = row(subject, &block, &seen);
+    let row = row(subject, &block, &seen, Around::Group);
     assert_eq!(row.len(), wanted.len(), "{row:?}");
     for (figure, factor) in wanted {
         assert!((row[&figure] - factor).abs() < 1e-9, "{figure:?}: {row:?}");
@@ -141,8 +144,10 @@ fn a_block_by_hand() {
     // Nothing but its deepest state: all sleeps.
     let idle = Block { khz: vec![0, 0], ..Block::default() };
     seen.idle = (0..8).map(|cpu| (cpu, vec![0.0, 0.0, 1.0])).collect();
+    let woken = super::row(subject, &idle, &seen, Around::Group);
+    assert!((woken[&Figure::Wake { kind: 0 }] - 0.1).abs() < 1e-9 && woken.len() == 2, "{woken:?}");
     seen.wakes_per_s.clear();
-    assert_eq!(super::row(subject, &idle, &seen), [(Figure::Floor, 1.0)].into());
+    assert_eq!(super::row(subject, &idle, &seen, Around::Group), [(Figure::Floor, 1.0)].into());
 }
 
 #[test]
