@@ -78,6 +78,8 @@ pub enum Command {
     /// Measure what packing does to this machine: workloads under the kernel's scheduler,
     /// our modes, and others
     Bench(BenchArgs),
+    /// Measure this machine's power, while it is idle, for mode `energy` and for the simulator
+    Calibrate(CalibrateArgs),
     /// Check the configuration file, or show the settings that it leads to
     Config {
         #[command(subcommand)]
@@ -205,6 +207,14 @@ pub enum BenchCommand {
         additions_per_s: u64,
         workload: String,
     },
+}
+
+/// `scx_powerpack calibrate`.
+#[derive(Debug, clap::Args)]
+pub struct CalibrateArgs {
+    /// Write the machine's model into FILE, for `sim --machine FILE` [default: /var/lib/scx_powerpack/machine.toml, which mode energy goes by too]
+    #[arg(long, value_name = "FILE")]
+    pub out: Option<PathBuf>,
 }
 
 /// `scx_powerpack sim`.

@@ -4,6 +4,7 @@
 mod agent;
 mod bench;
 mod bpf_intf;
+mod calibrate;
 mod cli;
 mod cmd;
 mod control;
@@ -37,15 +38,19 @@ fn main() -> ExitCode {
 }
 
 fn run(cli: &Cli) -> Result<ExitCode> {
-    if let Some(Command::Bench(args)) = &cli.command {
-        return bench::run(args);
+    match &cli.command {
+        Some(Command::Bench(args)) => return bench::run(args),
+        Some(Command::Calibrate(args)) => return calibrate::run(args),
+        _ => (),
     }
     // Top has a terminal to restore first.
     if cli.command.as_ref().is_some_and(|command| !matches!(command, Command::Top)) {
         die_of_broken_pipes();
     }
     match &cli.command {
-        Some(Command::Bench(_)) => unreachable!("it has an exit status of its own"),
+        Some(Command::Bench(_) | Command::Calibrate(_)) => {
+            unreachable!("they have exit statuses of their own")
+        }
         Some(Command::Config { command }) => cmd::config::run(command),
         Some(Command::Completions { shell }) => cmd::completions::print(*shell),
         Some(Command::Mode { mode, policy }) => cmd::report::mode(mode.as_deref(), policy),

@@ -1,10 +1,26 @@
 //! The signals that end a program, or have it read its settings again.
 
+use std::fmt;
 use std::thread;
 
 use anyhow::{Context, Result};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
+
+/// The exit status after Ctrl-C, as a shell's.
+pub const EXIT_INTERRUPTED: u8 = 130;
+
+/// Ctrl-C, as what ends a measurement.
+#[derive(Debug)]
+pub struct Interrupted;
+
+impl fmt::Display for Interrupted {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("interrupted")
+    }
+}
+
+impl std::error::Error for Interrupted {}
 
 /// Calls `heard` with each SIGINT, SIGTERM and SIGHUP from now on, in threads of its own;
 /// once in a process. Fails if the kernel lets us not handle them.

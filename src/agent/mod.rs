@@ -27,6 +27,7 @@ use log::{info, warn};
 use scx_stats::prelude::*;
 use scx_utils::autopower::PowerProfile;
 
+use crate::calibrate;
 use crate::cli::Cli;
 use crate::control::preflight;
 use crate::control::status::StatusClock;
@@ -64,6 +65,7 @@ pub fn run(cli: &Cli) -> Result<()> {
     watch_profile(news.clone())?;
     // The socket is ours: no other agent runs.
     hints::recover(Path::new(hints::RECORD));
+    calibrate::recover();
     let hints =
         InForce::new(desired.hints.clone(), &settings_hints::root(), Path::new(hints::RECORD))?;
     let mut services = Services::new(news)?;

@@ -19,14 +19,14 @@ use super::meter;
 use super::metric::Metric;
 use super::programs::is_installed;
 use super::results::{FORMAT, LoadInfo, Results, Run, SystemInfo};
-use super::run::{Interrupted, Runner};
+use super::run::Runner;
 use super::suite::{Load, Suite, What};
 use super::switches::Switches;
 use super::system::{Running, System};
 use crate::cli::BenchArgs;
 use crate::control::preflight;
 use crate::machine::kernel;
-use crate::signals::hear_signals;
+use crate::signals::{Interrupted, hear_signals};
 
 /// In the directory of a benchmark.
 pub const RESULTS_FILE: &str = "results.json";

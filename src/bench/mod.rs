@@ -35,13 +35,12 @@ use powerpack_load::engine::{self, Course, Phase};
 use powerpack_workload::Workload;
 
 use crate::cli::{BenchArgs, BenchCommand};
+use crate::signals::EXIT_INTERRUPTED;
 use results::Results;
 
 /// The exit status of `bench compare` when something is worse: 1 is an error, 2 a wrong
 /// command line.
 const EXIT_WORSE: u8 = 3;
-/// The exit status after Ctrl-C, as a shell's.
-const EXIT_INTERRUPTED: u8 = 130;
 
 /// What `scx_powerpack bench` was asked for. Fails with a sentence.
 pub fn run(args: &BenchArgs) -> Result<ExitCode> {

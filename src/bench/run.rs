@@ -16,6 +16,7 @@ use super::programs::{Beside, Figures};
 use super::results::{Run, TaskFigures};
 use super::suite::{Load, What};
 use super::switches::Switches;
+use crate::signals::Interrupted;
 
 /// A load that has not printed anything for this long beyond its own time is stuck.
 const PATIENCE_S: f64 = 60.0;
@@ -25,18 +26,6 @@ const WAIT_MAX: Duration = Duration::from_secs(1);
 const BESIDE_LEAD: Duration = Duration::from_secs(1);
 /// The time limit of a program.
 const PROGRAM_MAX_S: f64 = 600.0;
-
-/// Ctrl-C.
-#[derive(Debug)]
-pub struct Interrupted;
-
-impl std::fmt::Display for Interrupted {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("interrupted")
-    }
-}
-
-impl std::error::Error for Interrupted {}
 
 /// What runs a load has to know.
 pub struct Runner<'a> {

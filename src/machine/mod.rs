@@ -1,11 +1,14 @@
 //! All that reads this machine: its topology, its energy model, its kernel, and what it
-//! measures of itself.
+//! measures of itself; and how what is written to its files is put back.
 
 pub mod bpf_topology;
+pub mod calibrated;
 pub mod cgroups;
 pub mod cpufreq;
 pub mod energy_model;
 pub mod kernel;
+pub mod layout;
 pub mod power_model;
+pub mod record;
 pub mod sensors;
 pub mod topology;

@@ -2,12 +2,15 @@
 //! for which runs it is worth waking another CPU.
 
 use std::collections::BTreeMap;
+use std::fmt;
 use std::fs;
 use std::time::Duration;
 
+use powerpack_sim::{Machine, MachineCpu};
 use scx_utils::PerfDomain;
 use scx_utils::compat::ROOT_PREFIX;
 
+use crate::machine::calibrated::Calibrated;
 use crate::machine::energy_model;
 use crate::machine::topology::Ranks;
 
@@ -40,9 +43,37 @@ pub struct CpuPower {
     pub kept_awake: f64,
 }
 
+/// What says what a machine's CPUs take.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Source {
+    EnergyModel,
+    /// `scx_powerpack calibrate`.
+    Calibrated,
+    /// A file of the simulator.
+    Simulated,
+    /// Nothing does.
+    #[default]
+    Defaults,
+}
+
+impl fmt::Display for Source {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Source::EnergyModel => "the kernel's energy model",
+            Source::Calibrated => "what scx_powerpack calibrate has measured",
+            Source::Simulated => "the machine's file",
+            Source::Defaults => {
+                "defaults for any machine, as the kernel has no energy model of this one and \
+                 scx_powerpack calibrate has not measured it"
+            }
+        })
+    }
+}
+
 /// What a machine's power says of how to use it.
 #[derive(Clone, Debug, Default)]
 pub struct PowerModel {
+    pub source: Source,
     /// Whether clocks change, and can be asked for a performance.
     pub has_cpufreq: bool,
     /// By CPU of which the power is known: the lowest target that saves energy (% of its capacity).
@@ -53,6 +84,15 @@ pub struct PowerModel {
 }
 
 impl CpuPower {
+    /// As a machine file says it (mW).
+    pub fn of_file(machine: &Machine, cpu: &MachineCpu) -> Self {
+        let points = machine.working_points(cpu).into_iter();
+        CpuPower {
+            points: points.map(|(speed, power)| Point { speed, power }).collect(),
+            kept_awake: machine.kept_awake_mw(cpu),
+        }
+    }
+
     /// The point at which work costs least.
     fn optimum(&self) -> Option<&Point> {
         let cost = |point: &&Point| (point.power + self.kept_awake) / point.speed;
@@ -89,17 +129,26 @@ impl CpuPower {
 }
 
 impl PowerModel {
-    /// This machine's: powers by the kernel's energy model, exit latencies by cpuidle. Where there is
-    /// neither, defaults for any machine.
-    pub fn of_this_machine(ranks: &Ranks, has_cpufreq: bool, latency_budget: Duration) -> Self {
+    /// This machine's: powers by the kernel's energy model, exit latencies by cpuidle; without the former
+    /// by what `calibrate` measured. Where there is none of these, defaults for any machine.
+    pub fn of_this_machine(
+        ranks: &Ranks,
+        has_cpufreq: bool,
+        latency_budget: Duration,
+        calibrated: Option<Calibrated>,
+    ) -> Self {
         let mut cpus = BTreeMap::new();
         for domain in energy_model::domains() {
             let power = cpu_power(&domain);
             cpus.extend(domain.span.iter().map(|cpu| (cpu, power.clone())));
         }
+        let mut source = if cpus.is_empty() { Source::Defaults } else { Source::EnergyModel };
+        if let (Source::Defaults, Some(calibrated)) = (source, calibrated) {
+            (cpus, source) = (calibrated, Source::Calibrated);
+        }
         let worth_waking =
             |cpu: usize, power: &CpuPower| power.worth_waking_us(exit_us(cpu), latency_budget);
-        Self::of(ranks, &cpus, has_cpufreq, worth_waking)
+        PowerModel { source, ..Self::of(ranks, &cpus, has_cpufreq, worth_waking) }
     }
 
     /// By the power of those CPUs of which it is known, and what is worth a wake-up of the CPU that is
@@ -114,12 +163,8 @@ impl PowerModel {
         let first = ranks.cpus().first().map_or(0, |first| first.cpu);
         let unknown = CpuPower::default();
         let power = cpus.get(&first).unwrap_or(&unknown);
-        PowerModel { has_cpufreq, floor_pct, worth_waking_us: worth_waking(first, power) }
-    }
-
-    /// Whether anything says what CPUs take; else there are defaults.
-    pub fn is_known(&self) -> bool {
-        !self.floor_pct.is_empty()
+        let worth_waking_us = worth_waking(first, power);
+        PowerModel { has_cpufreq, floor_pct, worth_waking_us, source: Source::default() }
     }
 }
 

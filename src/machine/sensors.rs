@@ -4,6 +4,11 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// No counter of energy changes more often.
+const STEP_MIN: Duration = Duration::from_millis(1);
 
 /// Where energy is counted: each package's counter (uJ), and where it begins again.
 struct Rapl {
@@ -111,6 +116,37 @@ impl Sources {
         self.battery_w.extend(self.battery.as_deref().and_then(discharge_w));
         let mhz = |path: &PathBuf| number(path).map(|khz| khz as f64 / 1e3);
         self.frequencies_mhz.extend(self.frequency_files.iter().filter_map(mhz));
+    }
+
+    /// How long it takes from one change of what the meter of power says to the next, at most `max`.
+    pub fn step(&mut self, max: Duration) -> Duration {
+        let begin = Instant::now();
+        let mut changes = vec![];
+        let mut last = self.reading();
+        while changes.len() < 2 && begin.elapsed() < max {
+            thread::sleep(STEP_MIN);
+            self.look();
+            let now = self.reading();
+            if now != last {
+                changes.push(Instant::now());
+                last = now;
+            }
+        }
+        match changes[..] {
+            [first, second] => second - first,
+            _ => max,
+        }
+    }
+
+    /// What the meter of power says last.
+    fn reading(&self) -> (Vec<u64>, Option<f64>) {
+        let counters = self.rapl.iter().map(|package| package.last_uj).collect();
+        (counters, self.battery_w.last().copied())
+    }
+
+    /// Which meter of power counts, for the user.
+    pub fn meter(&self) -> &'static str {
+        if self.rapl.is_empty() { "the battery" } else { "RAPL counters of packages" }
     }
 
     /// Forgets the sums: begins now.

@@ -13,19 +13,20 @@ pub mod snapshot;
 
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+use std::path::Path;
 use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
 use libbpf_rs::skel::{OpenSkel, Skel, SkelBuilder};
 use libbpf_rs::{Link, OpenObject, PrintLevel, ProgramInput};
-use log::{debug, info};
+use log::{debug, info, warn};
 use scx_utils::{scx_ops_attach, uei_set_size};
 
 use crate::bpf_intf as intf;
-use crate::machine::power_model::PowerModel;
+use crate::machine::power_model::{PowerModel, Source};
 use crate::machine::topology::Ranks;
-use crate::machine::{bpf_topology, kernel};
+use crate::machine::{bpf_topology, calibrated, kernel};
 use crate::settings::mode::Mode;
 use crate::settings::policy::{LATENCY_BUDGET, Policy};
 use crate::settings::workloads::Treatment;
@@ -39,7 +40,7 @@ pub struct Scheduler<'a> {
     skel: BpfSkel<'a>,
     link: Option<Link>,
     slot: u32,
-    power_is_known: bool,
+    power_source: Source,
 }
 
 /// libbpf maps the programs' variables into memory as it loads them.
@@ -72,14 +73,14 @@ impl<'a> Scheduler<'a> {
         quiet_libbpf(verbose);
         scx_utils::try_set_rlimit_infinity();
         let mut skel = open(object)?;
-        let power_is_known = configure(&mut skel, ranks, policy)?;
+        let power_source = configure(&mut skel, ranks, policy)?;
         let mut skel = skel.load().map_err(kernel::explain_load_failure)?;
         if verbose {
             log_verified(&skel);
         }
         let link = scx_ops_attach!(skel, powerpack_ops).map_err(kernel::explain_attach_failure)?;
-        say_what_energy_goes_by(policy, power_is_known);
-        Ok(Scheduler { skel, link: Some(link), slot: 0, power_is_known })
+        say_what_energy_goes_by(policy, power_source);
+        Ok(Scheduler { skel, link: Some(link), slot: 0, power_source })
     }
 
     /// Puts `policy` in force: one write and one BPF call, nothing is detached.
@@ -92,7 +93,7 @@ impl<'a> Scheduler<'a> {
         let input = ProgramInput { context_in: Some(bytes_of(&mut args)), ..Default::default() };
         self.skel.progs.apply_policy.test_run(input).context("cannot switch")?;
         self.slot = slot;
-        say_what_energy_goes_by(policy, self.power_is_known);
+        say_what_energy_goes_by(policy, self.power_source);
         let active_set = &self.skel.maps.bss_pp_active_data.as_ref().context(NO_DATA)?.active_set;
         let active = || load::<_, intf::pp_active>(active_set);
         while active().stale != 0 && begin.elapsed() < SIZING_LIMIT {
@@ -188,14 +189,9 @@ fn quiet_libbpf(verbose: bool) {
     libbpf_rs::set_print(verbose.then_some((PrintLevel::Debug, log)));
 }
 
-fn say_what_energy_goes_by(policy: Policy, power_is_known: bool) {
+fn say_what_energy_goes_by(policy: Policy, source: Source) {
     if policy.mode == Mode::Energy {
-        let by = if power_is_known {
-            "the kernel's energy model"
-        } else {
-            "defaults for any machine, as the kernel has no energy model of this one"
-        };
-        info!("mode energy goes by {by}");
+        info!("mode energy goes by {source}");
     }
 }
 
@@ -257,15 +253,21 @@ fn open(object: &mut MaybeUninit<OpenObject>) -> Result<OpenBpfSkel<'_>> {
 /// migration disabled too.
 const ENQ_MIGRATION_DISABLED: u64 = 1 << 4;
 
-/// Writes what the programs find as they are loaded; returns whether the machine's power is known.
-fn configure(skel: &mut OpenBpfSkel<'_>, ranks: &Ranks, policy: Policy) -> Result<bool> {
+/// Writes what the programs find as they are loaded; returns what says what the machine's CPUs take.
+fn configure(skel: &mut OpenBpfSkel<'_>, ranks: &Ranks, policy: Policy) -> Result<Source> {
     let rodata = skel.maps.rodata_data.as_mut().context("no .rodata")?;
-    let power = PowerModel::of_this_machine(ranks, kernel::has_cpufreq(), LATENCY_BUDGET);
+    // A file that cannot be read costs no more than what is in it.
+    let calibrated = calibrated::read(Path::new(calibrated::FILE), ranks).unwrap_or_else(|err| {
+        warn!("what scx_powerpack calibrate has measured is of no use: {err:#}");
+        None
+    });
+    let power =
+        PowerModel::of_this_machine(ranks, kernel::has_cpufreq(), LATENCY_BUDGET, calibrated);
     let topology = bpf_topology::of(ranks, kernel::tick_ns()?, &power);
     store(&mut rodata.topology, *topology);
     let bss = skel.maps.bss_data.as_mut().context(NO_DATA)?;
     store(&mut bss.policies[0], policy.to_bpf(ranks));
-    Ok(power.is_known())
+    Ok(power.source)
 }
 
 /// The first queue of a single CPU.

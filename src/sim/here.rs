@@ -8,18 +8,22 @@ use std::path::Path;
 use anyhow::Result;
 use scx_utils::compat::ROOT_PREFIX;
 
-use crate::machine::topology::{RankedCpu, Ranks};
+use crate::machine::kernel;
+use crate::machine::layout::{self, Group};
+use crate::machine::topology::Ranks;
 
-/// What is assumed of any machine.
+/// What is assumed of any machine, but for its ticks.
 const COSTS: &str = "\
-[costs]
-hz = 250
 switch_us = 2
 wake_us = 4
 migrate_us = 10
 migrate_far_us = 40
 irq_us = 3
 ";
+/// How fast each thread is while 1, 2, .. of a core's run (%).
+const SMT_SPEED_PCT: [u64; 8] = [100, 62, 48, 40, 34, 30, 27, 25];
+/// Of a kernel that does not say how long a tick is.
+const HZ_DEFAULT: u32 = 250;
 /// Power of the fastest core at its highest frequency (mW).
 const CORE_MW: f64 = 4000.0;
 /// Its share that does not depend on the frequency; the rest goes with its cube, as
@@ -37,8 +41,7 @@ const MHZ_DEFAULT: (u32, u32) = (1000, 3000);
 /// read.
 pub fn describe() -> Result<(String, Vec<String>)> {
     let ranks = Ranks::read()?;
-    let mut cpus: Vec<RankedCpu> = ranks.cpus().iter().filter(|cpu| cpu.online).cloned().collect();
-    cpus.sort_by_key(|cpu| (cpu.package, cpu.llc, cpu.capacity, cpu.core, cpu.cpu));
+    let layout = layout::of(&ranks);
     let mut assumed = vec![
         format!(
             "a core needs {} W at its highest frequency, less by its capacity; a package \
@@ -49,25 +52,22 @@ pub fn describe() -> Result<(String, Vec<String>)> {
         "two threads of a core do 1.24 times the work of one".to_owned(),
         "switches, wake-ups and migrations cost a few us, as on a server of 2020".to_owned(),
     ];
-    let mut text = format!("name = \"here\"\nabout = \"this machine\"\n{COSTS}");
+    let mut text = format!("name = \"here\"\nabout = \"this machine\"\n{}", costs());
     let mut groups = String::new();
-    let mut last: Option<(usize, usize, usize, usize)> = None;
-    for (nr, group) in grouped(&cpus).into_iter().enumerate() {
-        let first = group[0];
-        text += &core(nr, &group, &mut assumed);
-        let joined =
-            last.is_some_and(|(package, llc, ..)| (package, llc) == (first.package, first.llc));
-        last = Some((first.package, first.llc, first.capacity, first.core));
-        let cores = group.len() / threads(&group);
+    for (nr, group) in layout.iter().enumerate() {
+        text += &core(nr, group, &mut assumed);
         let _ = write!(
             groups,
-            "[[llc]]\ncore = \"kind{nr}\"\ncores = {cores}\npackage = {}\nnode = {}\njoined = {joined}\n",
-            first.package, first.node
+            "[[llc]]\ncore = \"kind{nr}\"\ncores = {}\npackage = {}\nnode = {}\njoined = {}\n",
+            group.cores.len(),
+            group.package,
+            group.node,
+            layout::is_joined(&layout, nr)
         );
     }
     let (awake, asleep) = PACKAGE_MW;
-    let cores =
-        cpus.len() as f64 / (1 + cpus.iter().map(|cpu| cpu.package).max().unwrap_or(0)) as f64;
+    let cpus = layout.iter().flat_map(Group::cpus).count() as f64;
+    let cores = cpus / layout::nr_packages(&layout) as f64;
     let _ = write!(
         text,
         "[package]\nactive_mw = {}\nidle = [{{ name = \"idle\", residency_us = 1000, exit_us = 100, mw = {} }}]\n",
@@ -78,42 +78,30 @@ pub fn describe() -> Result<(String, Vec<String>)> {
     Ok((text + &groups, assumed))
 }
 
-/// CPUs of one package, LLC, kind and number of threads; `cpus` are sorted so.
-fn grouped(cpus: &[RankedCpu]) -> Vec<Vec<&RankedCpu>> {
-    let siblings = |cpu: &RankedCpu| {
-        cpus.iter().filter(|other| (other.package, other.core) == (cpu.package, cpu.core)).count()
-    };
-    let mut groups: Vec<Vec<&RankedCpu>> = Vec::new();
-    let mut last = None;
-    for cpu in cpus {
-        let key = (cpu.package, cpu.llc, cpu.capacity, siblings(cpu));
-        match groups.last_mut() {
-            Some(group) if last == Some(key) => group.push(cpu),
-            _ => groups.push(vec![cpu]),
-        }
-        last = Some(key);
-    }
-    groups
+/// The table of what the kernel does, and how long that takes: assumed, but for the length of a tick.
+pub fn costs() -> String {
+    let hz = kernel::tick_ns().map_or(HZ_DEFAULT, |ns| 1_000_000_000 / ns);
+    format!("[costs]\nhz = {hz}\n{COSTS}")
 }
 
-fn threads(group: &[&RankedCpu]) -> usize {
-    group.iter().filter(|cpu| cpu.core == group[0].core).count().max(1)
+/// How fast each of so many threads of a core is, as a machine file lists it: assumed.
+pub fn smt_speed_pct(threads: usize) -> String {
+    let speed: Vec<String> = SMT_SPEED_PCT.iter().take(threads).map(u64::to_string).collect();
+    speed.join(", ")
 }
 
 /// A kind of core: its frequencies and idle states as far as sysfs has them.
-fn core(nr: usize, group: &[&RankedCpu], assumed: &mut Vec<String>) -> String {
+fn core(nr: usize, group: &Group, assumed: &mut Vec<String>) -> String {
     let cpu = Path::new(&*ROOT_PREFIX)
-        .join(format!("sys/devices/system/cpu/cpu{}", group[0].cpu))
+        .join(format!("sys/devices/system/cpu/cpu{}", group.cores[0][0]))
         .to_path_buf();
     let cpu = if cpu.is_absolute() { cpu } else { Path::new("/").join(cpu) };
-    let capacity = group[0].capacity;
-    let speed: Vec<String> =
-        [100, 62, 48, 40, 34, 30, 27, 25].iter().take(threads(group)).map(u64::to_string).collect();
+    let capacity = group.capacity;
     format!(
         "[core.kind{nr}]\ncapacity = {capacity}\nthreads = {}\nsmt_speed_pct = [{}]\n\
          smt_power_pct = 15\nopps = [{}]\nidle = [{}]\n",
-        threads(group),
-        speed.join(", "),
+        group.threads,
+        smt_speed_pct(group.threads),
         opps(&cpu, capacity, assumed),
         idle_states(&cpu, capacity, assumed),
     )

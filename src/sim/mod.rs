@@ -2,7 +2,7 @@
 
 #[cfg(test)]
 mod budget;
-mod here;
+pub mod here;
 #[cfg(test)]
 mod properties;
 mod report;

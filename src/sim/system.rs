@@ -5,13 +5,11 @@ use std::fmt;
 use std::str::FromStr;
 
 use anyhow::{Error, Result, bail};
-use powerpack_sim::{
-    Comparator, Governor, Machine, MachineCpu, PolicyBytes, Scheduler, System, TopologyBytes,
-};
+use powerpack_sim::{Comparator, Governor, Machine, PolicyBytes, Scheduler, System, TopologyBytes};
 
 use crate::bpf_intf::{pp_policy, pp_topology};
 use crate::machine::bpf_topology;
-use crate::machine::power_model::{CpuPower, Point, PowerModel};
+use crate::machine::power_model::{CpuPower, PowerModel, Source};
 use crate::machine::topology::{RankedCpu, Ranks};
 use crate::settings::named::NamedMode;
 use crate::settings::policy::{Choice, LATENCY_BUDGET, Mode, Policy, PolicyArgs};
@@ -123,19 +121,12 @@ pub fn rank(machine: &Machine) -> Result<Ranks> {
 
 /// The power of a simulated machine: what the agent would know if it had been measured.
 fn power_model(machine: &Machine, ranks: &Ranks) -> PowerModel {
-    let power = |cpu: &MachineCpu| {
-        let points = machine.working_points(cpu).into_iter();
-        CpuPower {
-            points: points.map(|(speed, power)| Point { speed, power }).collect(),
-            kept_awake: machine.kept_awake_mw(cpu),
-        }
-    };
     let cpus = machine.cpus();
-    let powers = cpus.iter().map(|cpu| (cpu.cpu, power(cpu))).collect();
+    let powers = cpus.iter().map(|cpu| (cpu.cpu, CpuPower::of_file(machine, cpu))).collect();
     let worth_waking = |cpu: usize, power: &CpuPower| {
         power.worth_waking_us(machine.exit_us(&cpus[cpu]), LATENCY_BUDGET)
     };
-    PowerModel::of(ranks, &powers, true, worth_waking)
+    PowerModel { source: Source::Simulated, ..PowerModel::of(ranks, &powers, true, worth_waking) }
 }
 
 /// Ours on `machine`, whose ranks are given.

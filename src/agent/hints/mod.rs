@@ -2,7 +2,6 @@
 //! hardware prefers in each mode. Whatever is written to sysfs is recorded before and put
 //! back in the end; after a SIGKILL by the next one that starts.
 
-mod record;
 #[cfg(test)]
 mod tests;
 
@@ -11,33 +10,26 @@ use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
-use log::{info, warn};
+use log::warn;
 
 use crate::machine::cpufreq::hears_preference;
+use crate::machine::record::{self, Entries, Entry, PutBack, Record};
 use crate::settings::hints::{
     EPP_FILE, EPP_KEEP, Hints, IdleLatency, LATENCY_FILE, default_epp, entries, has_epp,
 };
 use crate::settings::mode::Mode;
-use record::{Entries, Entry, PutBack, Record};
 
 /// Where the record is, beside the control socket.
 pub const RECORD: &str = "/run/scx_powerpack/hints.json";
+
+/// The files that hints are written to.
+const FILES: [&str; 2] = [LATENCY_FILE, EPP_FILE];
 
 /// Puts back what a predecessor left that was killed, as the record at `record` (see
 /// `RECORD`) says; what another program has changed since is left alone, and reported. Only
 /// for the agent that holds the control socket: a record may be that of a running agent.
 pub fn recover(record: &Path) -> PutBack {
-    let mut record = Record::open(record);
-    let mut left = record.entries().clone();
-    let done = record::put_back(&mut left, |_| true);
-    if done.restored > 0 {
-        info!("{} idle and frequency hints of a killed predecessor are undone", done.restored);
-    }
-    done.warn();
-    if let Err(err) = record.replace(left) {
-        warn!("{err:#}");
-    }
-    done
+    record::recover(record, &FILES, "idle and frequency hints of a killed predecessor")
 }
 
 /// What a file is to hold.
@@ -98,7 +90,7 @@ impl InForce {
     /// could not put back will be tried again.
     pub fn new(hints: Hints, root: &Path, record: &Path) -> Result<Self> {
         hints.check(root)?;
-        let record = Record::open(record);
+        let record = Record::open(record, &FILES);
         let held = record.entries().clone();
         Ok(InForce {
             hints,

@@ -1,5 +1,5 @@
-//! What the hints found in sysfs and what they wrote there: kept in a file, so that a
-//! successor can put it back if we are killed.
+//! What was found in files of sysfs before we wrote there: kept in a file, so that a successor can
+//! put it back if we are killed.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, DirBuilder, File, OpenOptions};
@@ -8,10 +8,8 @@ use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, ensure};
-use log::warn;
+use log::{info, warn};
 use serde::{Deserialize, Serialize};
-
-use crate::settings::hints::{EPP_FILE, LATENCY_FILE};
 
 /// A file of sysfs that holds, or is about to hold, a value of ours.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -69,6 +67,23 @@ impl PutBack {
     }
 }
 
+/// Puts back what is in the record at `path`, of files that have one of these `names`, as whoever wrote it
+/// was killed; `what` that is for the log. What another program has changed since is left alone, and
+/// reported.
+pub fn recover(path: &Path, names: &[&str], what: &str) -> PutBack {
+    let mut record = Record::open(path, names);
+    let mut left = record.entries().clone();
+    let done = put_back(&mut left, |_| true);
+    if done.restored > 0 {
+        info!("{} {what} are undone", done.restored);
+    }
+    done.warn();
+    if let Err(err) = record.replace(left) {
+        warn!("{err:#}");
+    }
+    done
+}
+
 /// Puts back those of `entries` that `which` picks, and forgets them. Files that are gone
 /// are forgotten too; those that fail are kept.
 pub fn put_back(entries: &mut Entries, which: impl Fn(&Path) -> bool) -> PutBack {
@@ -119,16 +134,17 @@ pub struct Record {
 }
 
 impl Record {
-    /// Reads the record at `path`; there need not be one. One that makes no sense is moved
-    /// aside to `*.bad` with a warning: it must not keep the scheduler from starting.
-    pub fn open(path: &Path) -> Self {
+    /// Reads the record at `path`, of files that have one of these `names`; there need not be one. One
+    /// that makes no sense is moved aside to `*.bad` with a warning: it must not keep the scheduler
+    /// from starting.
+    pub fn open(path: &Path, names: &[&str]) -> Self {
         let entries = match fs::read(path) {
             Err(err) if err.kind() == ErrorKind::NotFound => Entries::new(),
             Err(err) => {
                 warn!("cannot read {}: {err}: what it names is not put back", path.display());
                 Entries::new()
             }
-            Ok(bytes) => parse(&bytes).unwrap_or_else(|err| {
+            Ok(bytes) => parse(&bytes, names).unwrap_or_else(|err| {
                 move_aside(path, &err);
                 Entries::new()
             }),
@@ -161,9 +177,8 @@ impl Record {
             if entries.is_empty() {
                 fs::remove_file(&self.path).with_context(|| format!("cannot remove {path}"))?;
             } else {
-                save(&self.path, &entries).with_context(|| {
-                    format!("cannot record in {path} what the hints are to put back")
-                })?;
+                save(&self.path, &entries)
+                    .with_context(|| format!("cannot record in {path} what is to be put back"))?;
             }
             self.entries = entries;
         }
@@ -172,11 +187,11 @@ impl Record {
 }
 
 /// Fails also if it names files that are none of ours: root is to write there.
-fn parse(bytes: &[u8]) -> Result<Entries> {
+fn parse(bytes: &[u8], names: &[&str]) -> Result<Entries> {
     let entries: Entries = serde_json::from_slice(bytes)?;
     for path in entries.keys() {
-        let name = path.file_name().unwrap_or_default();
-        ensure!(name == LATENCY_FILE || name == EPP_FILE, "{} is no hint", path.display());
+        let is_ours = path.file_name().is_some_and(|name| names.iter().any(|ours| name == *ours));
+        ensure!(is_ours, "{} is no setting of ours", path.display());
     }
     Ok(entries)
 }
