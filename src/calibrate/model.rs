@@ -68,6 +68,9 @@ pub struct Model {
 /// A wake-up a second is that many mW by uJ.
 const MW_PER_UW: f64 = 1e-3;
 
+/// A unit that takes less than this many times its error is taken for nothing.
+const SURE_ERRORS: f64 = 2.0;
+
 /// What has to be awake already for a core's wake-up to be of the core alone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Around {
@@ -89,16 +92,35 @@ pub fn find(subject: &Subject, seen: &[(Block, Seen)]) -> Result<Model> {
     }
 }
 
+/// Of what sleeps as a whole the part that is within its error is left out, the least known first: the
+/// others are known the better.
 fn find_with(subject: &Subject, seen: &[(Block, Seen)], around: Around) -> Result<Model> {
     let rows: Vec<_> = seen.iter().map(|(block, seen)| row(subject, block, seen, around)).collect();
-    let all: BTreeSet<Figure> = rows.iter().flat_map(|row| row.keys().copied()).collect();
-    let factors = |row: &BTreeMap<Figure, f64>| {
-        all.iter().map(|figure| row.get(figure).copied().unwrap_or(0.0)).collect()
+    let mut all: BTreeSet<Figure> = rows.iter().flat_map(|row| row.keys().copied()).collect();
+    loop {
+        let factors = |row: &BTreeMap<Figure, f64>| {
+            all.iter().map(|figure| row.get(figure).copied().unwrap_or(0.0)).collect()
+        };
+        let rows: Vec<_> =
+            rows.iter().zip(seen).map(|(row, (_, seen))| (factors(row), seen.power_mw)).collect();
+        let Fit { figures, variance, worst_share } = fit(&rows)?;
+        let figures: BTreeMap<_, _> = all.iter().copied().zip(figures).collect();
+        let Some(none) = least_known_unit(&figures) else {
+            return Ok(Model { figures, variance, worst_share });
+        };
+        all.remove(&none);
+    }
+}
+
+/// Of the units the one that is nothing, as far as is known.
+fn least_known_unit(figures: &BTreeMap<Figure, Estimate>) -> Option<Figure> {
+    let is_unit = |figure: &Figure| {
+        matches!(figure, Figure::Group { .. } | Figure::Llc { .. } | Figure::Package)
     };
-    let rows: Vec<_> =
-        rows.iter().zip(seen).map(|(row, (_, seen))| (factors(row), seen.power_mw)).collect();
-    let Fit { figures, variance, worst_share } = fit(&rows)?;
-    Ok(Model { figures: all.into_iter().zip(figures).collect(), variance, worst_share })
+    let ratio = |estimate: &Estimate| estimate.value / estimate.error.max(f64::MIN_POSITIVE);
+    let units = figures.iter().filter(|(figure, _)| is_unit(figure));
+    let (figure, estimate) = units.min_by(|a, b| ratio(a.1).total_cmp(&ratio(b.1)))?;
+    (ratio(estimate) < SURE_ERRORS).then_some(*figure)
 }
 
 /// What counts how often in a block. Nothing is in it of which there is none.

@@ -151,6 +151,23 @@ fn a_block_by_hand() {
 }
 
 #[test]
+fn a_unit_within_its_error_is_none() {
+    let estimate = |value, error| Estimate { value, error };
+    let (llc, group) = (Figure::Llc { class: 0 }, Figure::Group { class: 0 });
+    let mut figures = BTreeMap::from([
+        (Figure::Floor, estimate(0.1, 1.0)),
+        (group, estimate(36.0, 2.0)),
+        (Figure::Package, estimate(3.0, 2.0)),
+        (llc, estimate(-0.6, 2.0)),
+    ]);
+    assert_eq!(least_known_unit(&figures), Some(llc));
+    figures.remove(&llc);
+    assert_eq!(least_known_unit(&figures), Some(Figure::Package));
+    figures.remove(&Figure::Package);
+    assert_eq!(least_known_unit(&figures), None, "the floor is no unit");
+}
+
+#[test]
 fn the_blocks_tell_all_figures_of_each_machine_apart() {
     for subject in shapes() {
         let (model, _) = found(&subject, 0.5, std::iter::repeat(0.0));
