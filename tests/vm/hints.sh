@@ -40,14 +40,18 @@ becomes() {
 	fail "latencies $(latencies), not $1; preferences $(preferences), not $2 ($i looks)"
 }
 
+# After a switch to mode $1 latencies must become $2 and preferences $3.
+in_mode() {
+	scx_powerpack mode "$1" >/dev/null
+	becomes "$2" "$3"
+}
+
 config=/tmp/hints.toml
 printf 'mode = "spread"\n[hints]\nidle_latency_us = 200\nepp.packing = "power"\nepp.spread = "performance"\n' >$config
 start --config $config
 becomes '200 200 200 200' performance
-scx_powerpack mode packing >/dev/null
-becomes '200 0 0 0' power
-scx_powerpack mode balance >/dev/null
-becomes '200 200 200 200' balance_performance
+in_mode packing '200 0 0 0' power
+in_mode balance '200 200 200 200' balance_performance
 stop
 becomes '0 0 0 0' balance_performance
 
@@ -78,9 +82,7 @@ for cpu in 0 1 2 3; do
 done
 start --mode packing
 becomes '0 0 0 0' balance_power
-scx_powerpack mode spread >/dev/null
-becomes '0 0 0 0' balance_performance
-scx_powerpack mode energy >/dev/null
-becomes '0 0 0 0' balance_power
+in_mode spread '0 0 0 0' balance_performance
+in_mode energy '0 0 0 0' balance_power
 stop
 becomes '0 0 0 0' balance_performance
