@@ -21,7 +21,7 @@ pub struct Fit {
     pub worst_share: f64,
 }
 
-/// Columns whose singular values are a smaller share of the largest are not told apart by the blocks.
+/// Columns whose singular values are a smaller share of the largest are not distinguished by the blocks.
 const SINGULAR_SHARE: f64 = 1e-9;
 
 /// Of `rows`, each with a factor for each figure, and what was measured: the figures that explain
@@ -40,7 +40,7 @@ pub fn fit(rows: &[(Vec<f64>, f64)]) -> Result<Fit> {
     let svd = weighted.clone().svd(true, true);
     let least = svd.singular_values.max() * SINGULAR_SHARE;
     if svd.rank(least) < nr {
-        bail!("{} of {nr} figures cannot be told apart here", nr - svd.rank(least));
+        bail!("{} of {nr} figures cannot be distinguished here", nr - svd.rank(least));
     }
     let (Ok(values), Some(v_t)) = (svd.solve(&ones, least), &svd.v_t) else {
         bail!("what was measured makes no sense")
@@ -78,7 +78,7 @@ mod tests {
     fn what_cannot_be_told_apart_is_refused() {
         let same: Vec<_> = (1..6).map(|n| (vec![1.0, 1.0, f64::from(n)], 7.0)).collect();
         let said = fit(&same).unwrap_err().to_string();
-        assert!(said.contains("1 of 3 figures cannot be told apart"), "{said}");
+        assert!(said.contains("1 of 3 figures cannot be distinguished"), "{said}");
         assert!(fit(&same[..3]).unwrap_err().to_string().contains("too few"));
         assert!(fit(&[(vec![1.0], 0.0), (vec![1.0], 1.0)]).is_err());
     }

@@ -172,7 +172,7 @@ fn kept_awake(subject: &Subject, block: &Block, around: Around) -> Vec<bool> {
     subject.llcs().into_iter().map(of_llc).collect()
 }
 
-/// What sleeps as a whole, and its groups. What has only one part cannot be told from that.
+/// What sleeps as a whole, and its groups. What has only one part cannot be distinguished from that.
 fn units(subject: &Subject) -> Vec<(Figure, Vec<usize>)> {
     let (class_of_group, class_of_llc) = (subject.class_of_group(), subject.class_of_llc());
     let several = |nth: &usize| subject.groups[*nth].cores.len() > 1;
@@ -195,7 +195,7 @@ fn units(subject: &Subject) -> Vec<(Figure, Vec<usize>)> {
 }
 
 /// Whether `block` is about a state that may let the LLC sleep: between the shallowest and the deepest. What a
-/// core alone in its group takes there cannot be told from that.
+/// core alone in its group takes there cannot be distinguished from that.
 fn sleeps(subject: &Subject, block: &Block) -> Option<(usize, usize)> {
     let (&cpu, &state) = block.limits.first_key_value().filter(|(_, state)| **state > 0)?;
     let group = subject.groups.iter().find(|group| group.cpus().any(|other| other == cpu))?;

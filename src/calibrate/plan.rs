@@ -146,7 +146,7 @@ fn woken(subject: &Subject, group: &Group, apart_us: f64) -> Block {
 }
 
 /// What is kept awake at once: groups of an LLC that has several, and LLCs of a package, two of them
-/// and all. One alone cannot be told from what is around it.
+/// and all. One alone cannot be distinguished from what is around it.
 fn together(subject: &Subject) -> Vec<Vec<usize>> {
     let (groups_of_llc, classes) = (subject.groups_of_llc(), subject.class_of_llc());
     let mut sets: Vec<Vec<usize>> = vec![];

@@ -77,7 +77,7 @@ fn truth(subject: &Subject, figure: Figure, seed: f64) -> f64 {
     }
 }
 
-/// What is seen of a block where CPUs do as they are told; those that may sleep do so but for a share.
+/// What is seen of a block where CPUs do what is asked; those that may sleep do so but for a share.
 fn seen(subject: &Subject, block: &Block, seed: f64, noise: f64) -> Seen {
     let mut seen = Seen::default();
     for group in &subject.groups {
