@@ -126,7 +126,10 @@ fn power_model(machine: &Machine, ranks: &Ranks) -> PowerModel {
     let worth_waking = |cpu: usize, power: &CpuPower| {
         power.worth_waking_us(machine.exit_us(&cpus[cpu]), LATENCY_BUDGET)
     };
-    PowerModel { source: Source::Simulated, ..PowerModel::of(ranks, &powers, true, worth_waking) }
+    // One frequency is no cpufreq: as in the VMs that `vm4` and `vm8` stand for.
+    let has_cpufreq = cpus.iter().any(|cpu| machine.core_of(cpu).opps.len() > 1);
+    let model = PowerModel::of(ranks, &powers, has_cpufreq, worth_waking);
+    PowerModel { source: Source::Simulated, ..model }
 }
 
 /// Ours on `machine`, whose ranks are given.
