@@ -318,7 +318,6 @@ void BPF_STRUCT_OPS(powerpack_cpu_offline, s32 cpu)
 s32 BPF_STRUCT_OPS_SLEEPABLE(powerpack_init)
 {
 	u32 llc, rank, node, queue;
-	u64 now = scx_bpf_now();
 	s32 err;
 
 	slice_shared_ns = pp_slice_of_ticks(topology.tick_ns);
@@ -346,8 +345,10 @@ s32 BPF_STRUCT_OPS_SLEEPABLE(powerpack_init)
 		/* Until its first tick or change of task says otherwise. */
 		if (cpu_state(cpu_at(rank))->online) {
 			set_idle(rank, true);
+			/* What the kernel gives at first. Lowered by each CPU itself, see
+			 * look_at_idle_perf(): Linux 6.12 takes no lock to set another one's, and
+			 * warns as it finds the clock of that run queue not up to date. */
 			cpu_state(cpu_at(rank))->perf = PP_CAPACITY_MAX;
-			lower_perf_when_idle(cpu_state(cpu_at(rank)), cpu_at(rank), now);
 		}
 	}
 	bpf_for (node, 0, topology.nr_nodes)
