@@ -5,7 +5,8 @@ use std::fmt::Write;
 
 use anyhow::{Result, ensure};
 
-use super::{Clock, CostsSpec, IdleGovernor, IdleState, Machine};
+use super::costs::CostsSpec;
+use super::{Clock, IdleGovernor, IdleState, Machine};
 use crate::power::Governor;
 
 /// What things cost in the laboratory: there a nanosecond of the fastest CPU is an instruction, and
