@@ -24,6 +24,9 @@ pub struct Core {
     /// Slowest first; none: one frequency.
     #[serde(default)]
     pub opps: Vec<Opp>,
+    /// What it may run at while few cores of its package are awake, fewest first; none: at any point.
+    #[serde(default)]
+    pub turbo: Vec<Turbo>,
     /// Shallowest first; none: it polls.
     #[serde(default)]
     pub idle: Vec<IdleState>,
@@ -38,6 +41,16 @@ pub struct Opp {
     pub mw: f64,
 }
 
+/// A limit of the frequency by how many cores are awake.
+#[derive(Clone, Copy, Debug, Deserialize, PartialEq)]
+#[serde(deny_unknown_fields)]
+pub struct Turbo {
+    /// Up to so many of the package's cores; the last limit is for more too.
+    pub cores: usize,
+    /// The highest frequency then.
+    pub mhz: u32,
+}
+
 /// An idle state of a core, an LLC or a package.
 #[derive(Clone, Debug, Deserialize, PartialEq)]
 #[serde(deny_unknown_fields)]
@@ -45,9 +58,13 @@ pub struct IdleState {
     pub name: String,
     /// Shorter is not worth it (us).
     pub residency_us: f64,
-    /// From the interrupt to the first instruction (us).
+    /// From the interrupt to the first instruction (us), with the power of what is awake.
     pub exit_us: f64,
     pub mw: f64,
+    /// What entering and leaving it takes beyond that: state that is saved, caches that are written back
+    /// and filled again (uJ).
+    #[serde(default)]
+    pub enter_uj: f64,
 }
 
 /// The cores of a machine whose file lists no kinds.
@@ -58,6 +75,7 @@ pub(super) fn plain_cores() -> BTreeMap<String, Core> {
         smt_speed_pct: Vec::new(),
         smt_power_pct: 0.0,
         opps: Vec::new(),
+        turbo: Vec::new(),
         idle: Vec::new(),
     };
     BTreeMap::from([(super::plain(), core)])
@@ -85,10 +103,25 @@ impl Core {
             "operating points are listed slowest first"
         );
         ensure!(
+            self.turbo.is_sorted_by(|a, b| a.cores < b.cores && a.mhz >= b.mhz)
+                && self.turbo.iter().all(|limit| self.opps.iter().any(|opp| opp.mhz == limit.mhz)),
+            "turbo is listed fewest cores first, slower for more, each at an operating point"
+        );
+        ensure!(
             self.idle.is_sorted_by(|a, b| a.residency_us <= b.residency_us && a.mw >= b.mw),
             "idle states are listed shallowest first"
         );
         Ok(())
+    }
+
+    /// The highest of its operating points while `awake` cores of its package are awake, counted from
+    /// the slowest.
+    pub fn turbo_point(&self, awake: usize) -> usize {
+        let highest = self.opps.len().saturating_sub(1);
+        let limit = self.turbo.iter().find(|limit| awake <= limit.cores).or(self.turbo.last());
+        limit.map_or(highest, |limit| {
+            self.opps.iter().position(|opp| opp.mhz == limit.mhz).unwrap_or(highest)
+        })
     }
 
     /// The speed of each thread while `running` of the core's run (percent).

@@ -20,6 +20,9 @@ pub(super) struct CostsSpec {
     pub migrate_us: f64,
     #[serde(default)]
     pub migrate_far_us: f64,
+    /// The same by the size of what it has in its caches, if it comes from another LLC (us for each MiB).
+    #[serde(default)]
+    pub refill_us_per_mib: f64,
     /// Time around each idle period that is neither idle nor a task's.
     #[serde(default)]
     pub idle_us: f64,
@@ -35,6 +38,15 @@ pub(super) struct CostsSpec {
     /// The speed of threads that share data across packages (percent).
     #[serde(default = "all_pct")]
     pub far_data_pct: u64,
+    /// Time in which all CPUs of a clock stop as its frequency changes.
+    #[serde(default)]
+    pub freq_change_us: f64,
+    /// From the choice of a higher frequency until the voltage for it is there.
+    #[serde(default)]
+    pub freq_ramp_us: f64,
+    /// Energy of a change of frequency, beyond the power before and after it (uJ).
+    #[serde(default)]
+    pub freq_change_uj: f64,
 }
 
 fn all_pct() -> u64 {
@@ -49,6 +61,12 @@ impl CostsSpec {
             self.hz
         );
         ensure!((1..=100).contains(&self.far_data_pct), "far_data_pct is 1..100");
+        ensure!(
+            [self.freq_change_us, self.freq_ramp_us, self.freq_change_uj]
+                .iter()
+                .all(|&of| of >= 0.0),
+            "a change of frequency costs 0 or more"
+        );
         Ok(())
     }
 
@@ -62,11 +80,15 @@ impl CostsSpec {
             wake_ns: ns(self.wake_us),
             migrate_ns: ns(self.migrate_us),
             migrate_far_ns: ns(self.migrate_far_us),
+            refill_ns_per_kib: ns(self.refill_us_per_mib / 1024.0),
             idle_ns: ns(self.idle_us),
             ipi_ns: ns(self.ipi_us),
             timer_jitter_ns: ns(self.timer_jitter_us),
             irq_ns: ns(self.irq_us),
             far_data_pct: self.far_data_pct,
+            freq_stall_ns: ns(self.freq_change_us),
+            freq_ramp_ns: ns(self.freq_ramp_us),
+            freq_change_pj: self.freq_change_uj * 1e6,
         }
     }
 }

@@ -19,11 +19,15 @@ const LAB_COSTS: CostsSpec = CostsSpec {
     wake_us: 0.0,
     migrate_us: 0.0,
     migrate_far_us: 0.0,
+    refill_us_per_mib: 0.0,
     idle_us: 0.0,
     ipi_us: 0.0,
     timer_jitter_us: 0.0,
     irq_us: 0.0,
     far_data_pct: 100,
+    freq_change_us: 0.0,
+    freq_ramp_us: 0.0,
+    freq_change_uj: 0.0,
 };
 
 /// What `scripts/vm --machine` asks for.

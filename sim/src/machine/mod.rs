@@ -47,6 +47,21 @@ pub struct Machine {
     /// What every package has beside its LLCs.
     #[serde(default)]
     pub package: Uncore,
+    /// Interrupts that wake no task.
+    #[serde(default)]
+    pub interrupt: Vec<Interrupt>,
+}
+
+/// Interrupts of a device that are no task's: at random times, as many a second in the mean.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Interrupt {
+    pub name: String,
+    /// The CPU that they come to, or the first one that is online.
+    pub cpu: usize,
+    pub per_s: f64,
+    /// How long each keeps the CPU busy, whatever its frequency (us).
+    pub busy_us: f64,
 }
 
 /// What predicts how long a CPU will be idle (drivers/cpuidle/governors/).
@@ -149,6 +164,10 @@ impl Machine {
             bail!("a machine has 1..{MAX_CPUS} CPUs, not {nr}");
         }
         machine.costs.check()?;
+        ensure!(
+            machine.interrupt.iter().all(|of| of.cpu < nr && of.per_s > 0.0 && of.busy_us > 0.0),
+            "an interrupt has a CPU of the machine, and comes and takes time"
+        );
         Ok(machine)
     }
 
