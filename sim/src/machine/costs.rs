@@ -70,6 +70,27 @@ impl CostsSpec {
         Ok(())
     }
 
+    /// Whether a change of frequency costs anything.
+    pub fn costs_to_change_freq(&self) -> bool {
+        [self.freq_change_us, self.freq_ramp_us, self.freq_change_uj].iter().any(|&of| of > 0.0)
+    }
+
+    /// Those that differ from machine to machine of a kind.
+    pub fn drawn(&mut self) -> [&mut f64; 10] {
+        [
+            &mut self.switch_us,
+            &mut self.wake_us,
+            &mut self.migrate_us,
+            &mut self.migrate_far_us,
+            &mut self.idle_us,
+            &mut self.irq_us,
+            &mut self.freq_change_us,
+            &mut self.freq_ramp_us,
+            &mut self.freq_change_uj,
+            &mut self.refill_us_per_mib,
+        ]
+    }
+
     /// In the kernel's units.
     pub fn in_ns(&self) -> Costs {
         let ns = |us: f64| (us * 1e3) as u64;

@@ -5,6 +5,7 @@ mod costs;
 mod draw;
 mod lab;
 mod points;
+mod ranges;
 mod shipped;
 
 use std::collections::BTreeMap;
@@ -19,6 +20,7 @@ use crate::power::Governor;
 use cores::plain_cores;
 pub use cores::{Core, IdleState, Opp};
 use costs::CostsSpec;
+use ranges::Ranges;
 pub use shipped::SHIPPED;
 
 /// A machine.
@@ -50,6 +52,9 @@ pub struct Machine {
     /// Interrupts that wake no task.
     #[serde(default)]
     pub interrupt: Vec<Interrupt>,
+    /// How far figures may be from what they are in the file.
+    #[serde(default)]
+    ranges: Ranges,
 }
 
 /// Interrupts of a device that are no task's: at random times, as many a second in the mean.
@@ -89,6 +94,9 @@ pub enum Clock {
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Llc {
+    /// So many of these, one after the other, in the same package and node.
+    #[serde(default = "one")]
+    count: usize,
     cores: usize,
     /// Which kind.
     #[serde(default = "plain")]
@@ -149,7 +157,9 @@ impl Machine {
 
     /// Fails with a sentence about what is wrong in the file.
     pub fn parse(text: &str) -> Result<Self> {
-        let machine: Machine = toml::from_str(text)?;
+        let mut machine: Machine = toml::from_str(text)?;
+        let each = |llc: Llc| std::iter::repeat_n(Llc { count: 1, ..llc.clone() }, llc.count);
+        machine.llc = machine.llc.into_iter().flat_map(each).collect();
         ensure!(!machine.llc.is_empty(), "a machine needs an [[llc]]");
         for llc in &machine.llc {
             ensure!(
@@ -164,6 +174,7 @@ impl Machine {
             bail!("a machine has 1..{MAX_CPUS} CPUs, not {nr}");
         }
         machine.costs.check()?;
+        machine.ranges.check()?;
         ensure!(
             machine.interrupt.iter().all(|of| of.cpu < nr && of.per_s > 0.0 && of.busy_us > 0.0),
             "an interrupt has a CPU of the machine, and comes and takes time"
