@@ -180,6 +180,19 @@ mod tests {
     }
 
     #[test]
+    fn machines_of_today_have_the_cpus_and_caches_of_their_parts() {
+        let counts = |name| {
+            let machine = Machine::find(name).unwrap();
+            let packages = machine.cpus().iter().map(|cpu| cpu.package).max().unwrap() + 1;
+            (machine.cpus().len(), machine.nr_llcs(), packages)
+        };
+        assert_eq!(counts("laptop-lpe"), (22, 2, 1));
+        assert_eq!(counts("apu-2ccx"), (16, 2, 1));
+        assert_eq!(counts("handheld"), (8, 1, 1));
+        assert_eq!(counts("server-2x64"), (128, 32, 2));
+    }
+
+    #[test]
     fn a_trace_is_json_and_the_same_each_time() {
         let (machine, workload) =
             (Machine::find("hybrid-laptop").unwrap(), Workload::find("desktop").unwrap());
