@@ -23,6 +23,7 @@ pub use system::Named;
 pub fn run(args: &SimArgs) -> Result<()> {
     match &args.command {
         Some(SimCommand::Table { name }) => tables::run(name.as_deref()),
+        Some(SimCommand::Draw { machine, load }) => tables::draw(machine, load),
         Some(SimCommand::Lab { machine }) => {
             let lab = Machine::find(machine)?.lab()?;
             println!("{}\n{}", lab.topology, lab.parameters);
