@@ -113,7 +113,12 @@ impl Domain {
         std::mem::replace(&mut self.chosen, next) != next
     }
 
-    /// Turbo allows no point above the nth from now on; whether it allowed another one before.
+    /// The highest point that turbo allows, counted from the slowest.
+    pub(crate) fn limit(&self) -> usize {
+        self.limit
+    }
+
+    /// Turbo allows no point above that one from now on; whether it allowed another one before.
     pub(crate) fn set_limit(&mut self, limit: usize) -> bool {
         std::mem::replace(&mut self.limit, limit) != limit
     }

@@ -5,6 +5,8 @@ mod governor;
 mod idle;
 mod unit;
 
+use std::collections::BTreeSet;
+
 pub use clock::{Domain, FULL};
 pub use governor::{Governor, HEADROOM};
 use idle::Predictor;
@@ -43,7 +45,8 @@ pub struct Power {
     awake_cores: Vec<usize>,
     /// and how many were when its limits of frequency were set.
     limited_cores: Vec<usize>,
-    has_turbo: bool,
+    /// Up to how many cores each limit of any kind holds, fewest first.
+    turbo_steps: Vec<usize>,
     pub(crate) domains: Vec<Domain>,
     domain_of: Vec<usize>,
     /// By core, by LLC and by package.
@@ -87,6 +90,13 @@ fn grouped(places: &[MachineCpu], of: fn(&MachineCpu) -> usize) -> Vec<Vec<usize
     groups
 }
 
+/// Where the limits of turbo change, of kinds of cores.
+fn turbo_steps(kinds: &[Core]) -> Vec<usize> {
+    let steps: BTreeSet<usize> =
+        kinds.iter().flat_map(|kind| &kind.turbo).map(|limit| limit.cores).collect();
+    steps.into_iter().collect()
+}
+
 impl Power {
     /// All CPUs idle, at the frequency at which `governor` begins.
     pub fn new(machine: &Machine, governor: Governor) -> Self {
@@ -124,7 +134,7 @@ impl Power {
             packages: cpus_of_package.iter().map(|_| package()).collect(),
             awake_cores: vec![0; cpus_of_package.len()],
             limited_cores: vec![0; cpus_of_package.len()],
-            has_turbo: kinds.iter().any(|kind| !kind.turbo.is_empty()),
+            turbo_steps: turbo_steps(&kinds),
             domains: grouped(&places, clock).into_iter().map(domain).collect(),
             domain_of: places.iter().map(clock).collect(),
             cpus_of_core,
@@ -282,17 +292,20 @@ impl Power {
     /// The package of `cpu` if other limits of frequency may hold there than those that were set.
     pub(crate) fn turbo_changes(&self, cpu: usize) -> Option<usize> {
         let package = self.places[cpu].package;
-        let changed = self.awake_cores[package] != self.limited_cores[package];
-        (self.has_turbo && changed).then_some(package)
+        let step = |cores: usize| self.turbo_steps.partition_point(|&up_to| up_to < cores);
+        let changed = step(self.awake_cores[package]) != step(self.limited_cores[package]);
+        changed.then_some(package)
     }
 
-    /// The clocks of `package` and the highest operating point of each, by how many cores are awake now.
+    /// The clocks of `package` whose highest operating point is another one now, by how many cores are awake,
+    /// and which it is.
     pub(crate) fn turbo_limits(&mut self, package: usize) -> Vec<(usize, usize)> {
         let awake = self.awake_cores[package];
         self.limited_cores[package] = awake;
         let first = |nr: usize| self.places[self.domains[nr].cpus[0]];
         let here = (0..self.domains.len()).filter(|&nr| first(nr).package == package);
-        here.map(|nr| (nr, self.kinds[first(nr).core].turbo_point(awake))).collect()
+        let limits = here.map(|nr| (nr, self.kinds[first(nr).core].turbo_point(awake)));
+        limits.filter(|&(nr, limit)| self.domains[nr].limit() != limit).collect()
     }
 
     /// What was used until `now_ns`.
