@@ -259,6 +259,9 @@ pub enum SimCommand {
         /// The name of a table, as `ebizzy`
         name: Option<String>,
     },
+    /// Simulate a machine and a load of `table draws`, as JSON: for that table
+    #[command(hide = true)]
+    Draw { machine: String, load: String },
     /// Print what a VM of the laboratory needs to be like this machine: for scripts/vm
     #[command(hide = true)]
     Lab { machine: String },

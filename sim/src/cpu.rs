@@ -20,6 +20,8 @@ pub struct Costs {
     pub migrate_ns: u64,
     /// The same on another LLC.
     pub migrate_far_ns: u64,
+    /// The same by the size of what it had in its caches (ns for each KiB).
+    pub refill_ns_per_kib: u64,
     /// Time around each idle period that is neither idle nor a task's (ns).
     pub idle_ns: u64,
     /// From a kick by another CPU until its interrupt is there (ns).
@@ -30,6 +32,12 @@ pub struct Costs {
     pub irq_ns: u64,
     /// The speed of threads that share data across packages (percent).
     pub far_data_pct: u64,
+    /// Time in which all CPUs of a clock stop as its frequency changes (ns).
+    pub freq_stall_ns: u64,
+    /// From the choice of a higher frequency until it is there (ns).
+    pub freq_ramp_ns: u64,
+    /// Energy of a change of frequency, beyond the power before and after it (pJ).
+    pub freq_change_pj: f64,
 }
 
 /// A CPU.

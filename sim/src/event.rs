@@ -17,6 +17,12 @@ pub enum Event {
     Schedule(usize),
     /// A clock domain's governor looks at its load.
     Look(usize),
+    /// The voltage is there for the frequency that has been chosen for a clock domain.
+    Clock(usize),
+    /// The limits of frequency of a package are set by how many of its cores are awake.
+    Turbo(usize),
+    /// The nth device interrupts a CPU.
+    Interrupt(usize),
     /// A tick that an idle CPU has kept, if it still is idle at the run_seq given.
     IdleTick(usize, u64),
     /// A period of the limit of the cgroups of this weight ends, under the fair class.
@@ -34,7 +40,11 @@ impl Event {
             Event::Tick(..) => 1,
             Event::Done(..) => 2,
             Event::Schedule(_) => 3,
-            Event::Look(_) | Event::IdleTick(..) => 4,
+            Event::Look(_)
+            | Event::Clock(_)
+            | Event::Turbo(_)
+            | Event::Interrupt(_)
+            | Event::IdleTick(..) => 4,
         }
     }
 }

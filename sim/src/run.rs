@@ -61,6 +61,20 @@ pub struct Outcome {
     pub events: u64,
 }
 
+impl Outcome {
+    /// Work-normalised energy: for a second's work of the fastest CPU (mJ), so that work that is late and
+    /// therefore left out does not count as saved. `power_mw` is the time-normalised one. Infinite
+    /// without work.
+    pub fn mj_for_work(&self) -> f64 {
+        self.power_mw / self.throughput
+    }
+
+    /// Work for a joule (s of the fastest CPU); infinite where nothing takes power.
+    pub fn work_per_j(&self) -> f64 {
+        1e3 / self.mj_for_work()
+    }
+}
+
 /// Responses of the tasks of one kind (us).
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct TaskOutcome {

@@ -73,6 +73,8 @@ pub struct TaskSpec {
     pub irq_cpu: Option<usize>,
     /// It shares data with all others that do.
     pub shares_data: bool,
+    /// What it has in its caches (KiB).
+    pub cache_kib: u64,
 }
 
 impl TaskSpec {
@@ -86,6 +88,7 @@ impl TaskSpec {
             home: Home::ROOT,
             irq_cpu: None,
             shares_data: false,
+            cache_kib: 0,
         }
     }
 }
@@ -118,6 +121,7 @@ pub struct Task {
     pub(crate) tokens: u32,
     pub(crate) irq_cpu: Option<usize>,
     pub(crate) shares_data: bool,
+    pub(crate) cache_kib: u64,
     /// Where it last ran.
     pub(crate) last_cpu: Option<usize>,
     /// Since when it has been queued (ns).
@@ -164,6 +168,7 @@ impl Task {
             tokens: 0,
             irq_cpu: spec.irq_cpu,
             shares_data: spec.shares_data,
+            cache_kib: spec.cache_kib,
             last_cpu: None,
             queued_since_ns: 0,
             longest_wait_ns: 0,

@@ -23,6 +23,7 @@ pub use system::Named;
 pub fn run(args: &SimArgs) -> Result<()> {
     match &args.command {
         Some(SimCommand::Table { name }) => tables::run(name.as_deref()),
+        Some(SimCommand::Draw { machine, load }) => tables::draw(machine, load),
         Some(SimCommand::Lab { machine }) => {
             let lab = Machine::find(machine)?.lab()?;
             println!("{}\n{}", lab.topology, lab.parameters);
@@ -177,6 +178,19 @@ mod tests {
         };
         // The large ones take turns.
         assert_eq!((used("packing"), used("packing:small")), (1, 2));
+    }
+
+    #[test]
+    fn machines_of_today_have_the_cpus_and_caches_of_their_parts() {
+        let counts = |name| {
+            let machine = Machine::find(name).unwrap();
+            let packages = machine.cpus().iter().map(|cpu| cpu.package).max().unwrap() + 1;
+            (machine.cpus().len(), machine.nr_llcs(), packages)
+        };
+        assert_eq!(counts("laptop-lpe"), (22, 2, 1));
+        assert_eq!(counts("apu-2ccx"), (16, 2, 1));
+        assert_eq!(counts("handheld"), (8, 1, 1));
+        assert_eq!(counts("server-2x64"), (128, 32, 2));
     }
 
     #[test]

@@ -57,22 +57,24 @@ fn list(by_rank: &[f64]) -> String {
     format!("{}{more}", listed.collect::<Vec<_>>().join(" "))
 }
 
-/// Where the machine file says what things need.
+/// Where the machine file says what things need: power is normalised by time, work/J by what was done (as
+/// `work/s`, in seconds of the fastest CPU).
 fn print_energy(rows: &[(Named, Outcome)], width: usize) {
     if rows.iter().all(|(_, outcome)| outcome.energy.total_mj() == 0.0) {
         return;
     }
     println!(
-        "\n{:<width$} {:>10} {:>9} {:>9} {:>9} {:>9} {:>8}  share of time awake, then in each idle state, %: cores | LLCs and packages",
-        "system", "mean W", "cores J", "LLCs J", "pack. J", "all J", "freq/s"
+        "\n{:<width$} {:>10} {:>9} {:>9} {:>9} {:>9} {:>9} {:>8}  share of time awake, then in each idle state, %: cores | LLCs and packages",
+        "system", "mean W", "work/J", "cores J", "LLCs J", "pack. J", "all J", "freq/s"
     );
     for (system, outcome) in rows {
         let energy = outcome.energy;
         let states =
             |pct: &[f64]| pct.iter().map(|pct| format!("{pct:.1}")).collect::<Vec<_>>().join(" ");
         println!(
-            "{system:<width$} {:>10.3} {:>9.2} {:>9.2} {:>9.2} {:>9.2} {:>8.1}  {} | {}",
+            "{system:<width$} {:>10.3} {:>9.4} {:>9.2} {:>9.2} {:>9.2} {:>9.2} {:>8.1}  {} | {}",
             outcome.power_mw / 1e3,
+            outcome.work_per_j(),
             energy.cores_mj / 1e3,
             energy.llcs_mj / 1e3,
             energy.packages_mj / 1e3,

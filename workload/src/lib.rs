@@ -73,6 +73,9 @@ pub struct TaskKind {
     /// They share data: slower when in several packages (the machine says how much).
     #[serde(default)]
     pub shares_data: bool,
+    /// What each of them has in its caches: filled again in another cache (the machine says how fast).
+    #[serde(default)]
+    pub cache_kib: u64,
     /// Run lengths differ by as much (percent).
     #[serde(default)]
     pub jitter_pct: f64,

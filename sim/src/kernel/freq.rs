@@ -4,6 +4,10 @@ use crate::event::Event;
 use crate::kernel::{Class, Kernel};
 use crate::power::{FULL, Governor};
 
+/// How often a package looks at how many of its cores are awake, as the power control unit of Haswell-EP
+/// does: Hackenberg et al., An Energy Efficiency Feature Survey of the Intel Haswell Processor, 2015.
+const TURBO_PERIOD_NS: u64 = 500_000;
+
 impl Kernel {
     /// The utilization of `cpu` has changed: cpufreq_update_util().
     pub(crate) fn util_changed(&mut self, cpu: usize) {
@@ -84,23 +88,64 @@ impl Kernel {
         }
     }
 
-    /// Lets a domain choose; what runs there goes on at the new speed.
-    fn change_freq(
+    /// Lets a domain choose. It runs at that at once, or, if it is more, when the voltage is there.
+    pub(super) fn change_freq(
         &mut self,
         nr: usize,
         choose: impl FnOnce(&mut crate::power::Domain, u64) -> bool,
     ) {
-        for nth in 0..self.power.domains[nr].cpus.len() {
-            self.account(self.power.domains[nr].cpus[nth]);
-        }
+        self.account_clock(nr);
         if !choose(&mut self.power.domains[nr], self.now_ns) {
             return;
         }
-        self.power.freq_changed(nr, self.now_ns);
+        if self.costs.freq_ramp_ns > 0 && self.power.domains[nr].rises() {
+            self.events.at(self.now_ns + self.costs.freq_ramp_ns, Event::Clock(nr));
+        } else {
+            self.switch_clock(nr);
+        }
+    }
+
+    /// A core may have woken, or gone to sleep: its package will look at that.
+    pub(crate) fn arm_turbo(&mut self, cpu: usize) {
+        let Some(package) = self.power.turbo_changes(cpu) else { return };
+        if !std::mem::replace(&mut self.turbo_armed[package], true) {
+            let next = (self.now_ns / TURBO_PERIOD_NS + 1) * TURBO_PERIOD_NS;
+            self.events.at(next, Event::Turbo(package));
+        }
+    }
+
+    pub(crate) fn turbo(&mut self, package: usize) {
+        self.turbo_armed[package] = false;
+        for (nr, limit) in self.power.turbo_limits(package) {
+            self.change_freq(nr, |domain, _| domain.set_limit(limit));
+        }
+    }
+
+    pub(crate) fn clock(&mut self, nr: usize) {
+        self.account_clock(nr);
+        self.switch_clock(nr);
+    }
+
+    fn account_clock(&mut self, nr: usize) {
+        for nth in 0..self.power.domains[nr].cpus.len() {
+            self.account(self.power.domains[nr].cpus[nth]);
+        }
+    }
+
+    /// All CPUs of a domain stop, and go on at the speed that has been chosen. What they do is accounted
+    /// until now.
+    fn switch_clock(&mut self, nr: usize) {
+        if !self.power.domains[nr].switch() {
+            return;
+        }
+        let stall_ns = self.costs.freq_stall_ns;
+        self.power.freq_changed(nr, self.now_ns, self.costs.freq_change_pj);
+        self.power.domains[nr].stalled_until_ns = self.now_ns + stall_ns;
         for nth in 0..self.power.domains[nr].cpus.len() {
             let cpu = self.power.domains[nr].cpus[nth];
             self.class.freq_changed(cpu, self.power.freq(cpu) as u32);
             if let Some(task) = self.cpus[cpu].running {
+                self.lose(task, stall_ns * self.speed(cpu));
                 self.expect_done(cpu, task);
             }
         }

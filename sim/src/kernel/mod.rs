@@ -2,6 +2,9 @@
 //! ext/ (ours, under sched_ext), eevdf/ (the fair class of today) and fair/ (the earlier
 //! systems, under a model of CFS). docs/simulator.md lists where it does less than a kernel.
 
+#[cfg(test)]
+mod by_hand;
+mod device;
 mod freq;
 mod life;
 mod pace;
@@ -18,6 +21,7 @@ use crate::machine::Machine;
 use crate::power::{Governor, Power};
 use crate::task::{Task, TaskSpec};
 use crate::trace::Trace;
+use device::Device;
 
 /// What schedules.
 #[derive(Clone, Debug)]
@@ -64,6 +68,9 @@ pub struct Kernel {
     timers: Vec<BinaryHeap<Reverse<u64>>>,
     /// By package: how many run that share data.
     sharing: Vec<usize>,
+    /// By package: whether its limits of frequency are to be set.
+    turbo_armed: Vec<bool>,
+    devices: Vec<Device>,
     pub(crate) trace: Option<Trace>,
     /// Events that have happened.
     pub events_done: u64,
@@ -86,6 +93,7 @@ impl Kernel {
                 Class::Eevdf(Box::new(Eevdf::new(machine, &power.domains, *energy_aware)))
             }
         };
+        let devices = machine.interrupt.iter().enumerate();
         let mut kernel = Kernel {
             now_ns: 0,
             tasks: Vec::new(),
@@ -97,6 +105,8 @@ impl Kernel {
             machine: machine.clone(),
             timers: vec![BinaryHeap::new(); cpus.len()],
             sharing: vec![0; packages],
+            turbo_armed: vec![false; packages],
+            devices: devices.map(|(nth, spec)| Device::new(nth, spec)).collect(),
             trace: None,
             events_done: 0,
             cpus,
@@ -104,6 +114,7 @@ impl Kernel {
         if matches!(kernel.class, Class::Ext(_)) {
             kernel.ext_boot();
         }
+        (0..kernel.devices.len()).for_each(|nth| kernel.plan_interrupt(nth));
         kernel
     }
 
@@ -182,6 +193,9 @@ impl Kernel {
                 Event::Done(cpu, pace) => self.on(cpu).done(cpu, pace),
                 Event::Schedule(cpu) => self.on(cpu).schedule(cpu),
                 Event::Look(domain) => self.look(domain),
+                Event::Clock(domain) => self.clock(domain),
+                Event::Turbo(package) => self.turbo(package),
+                Event::Interrupt(nth) => self.device_interrupt(nth),
                 Event::IdleTick(cpu, run_seq) => self.on(cpu).idle_tick(cpu, run_seq),
                 Event::Timer(key, start) => self.ext_timer(key, start),
                 Event::Period(weight) => self.fair_period(weight),

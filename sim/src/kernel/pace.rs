@@ -4,7 +4,7 @@ use std::cmp::Reverse;
 
 use crate::event::Event;
 use crate::kernel::{Class, Kernel};
-use crate::power::FULL;
+use crate::power::{Blip, FULL};
 use crate::task::State;
 
 impl Kernel {
@@ -85,6 +85,13 @@ impl Kernel {
         self.class.charge(self.now_ns, cpu, ran, freq * capacity / FULL);
     }
 
+    /// Time on its CPU in which a task does nothing, as work that would be done in it.
+    pub(crate) fn lose(&mut self, id: usize, work: u64) {
+        let task = &mut self.tasks[id];
+        task.work_left += work;
+        task.work_done -= task.work_done.min(work);
+    }
+
     pub(crate) fn expect_done(&mut self, cpu: usize, id: usize) {
         let time = self.tasks[id].work_left.div_ceil(self.speed(cpu)).max(1);
         let state = &mut self.cpus[cpu];
@@ -114,10 +121,12 @@ impl Kernel {
         self.traced(cpu, from, next);
         let Some(id) = next else {
             self.go_idle(cpu);
+            self.arm_turbo(cpu);
             return;
         };
         let now_ns = self.now_ns;
         self.power.wake(cpu, now_ns);
+        self.arm_turbo(cpu);
         let costs = self.costs;
         let state = &mut self.cpus[cpu];
         if from.is_none() {
@@ -128,9 +137,11 @@ impl Kernel {
         state.switches += 1;
         state.accounted_ns = now_ns;
         let run_seq = state.run_seq;
-        let lost_ns = self.cold_cache_ns(id, cpu) + costs.switch_ns;
+        let stalled_until_ns = self.power.domains[self.power.domain_of(cpu)].stalled_until_ns;
+        let stall_ns = stalled_until_ns.saturating_sub(now_ns);
+        let lost_ns = self.cold_cache_ns(id, cpu) + costs.switch_ns + stall_ns;
         // The switch is time on the CPU in which no work of the task is done.
-        let lost = lost_ns * self.speed(cpu) + costs.switch_work_ns * FULL;
+        self.lose(id, lost_ns * self.speed(cpu) + costs.switch_work_ns * FULL);
         let task = &mut self.tasks[id];
         let waited_ns = now_ns - task.queued_since_ns;
         task.longest_wait_ns = task.longest_wait_ns.max(waited_ns);
@@ -138,8 +149,6 @@ impl Kernel {
         task.waited_ns += waited_ns;
         task.state = State::Running;
         task.c_mut().cpu = cpu as i32;
-        task.work_left += lost;
-        task.work_done -= task.work_done.min(lost);
         task.migrations += u64::from(task.last_cpu.is_some_and(|last| last != cpu));
         task.last_cpu = Some(cpu);
         self.events.at((now_ns / costs.tick_ns + 1) * costs.tick_ns, Event::Tick(cpu, run_seq));
@@ -147,11 +156,11 @@ impl Kernel {
     }
 
     /// What a task loses because it comes from elsewhere (ns).
-    fn cold_cache_ns(&self, id: usize, cpu: usize) -> u64 {
+    pub(super) fn cold_cache_ns(&self, id: usize, cpu: usize) -> u64 {
         let Some(last) = self.tasks[id].last_cpu else { return 0 };
         let (from, to) = (self.cpus[last].place, self.cpus[cpu].place);
         if from.llc != to.llc {
-            self.costs.migrate_far_ns
+            self.costs.migrate_far_ns + self.tasks[id].cache_kib * self.costs.refill_ns_per_kib
         } else if from.core != to.core {
             self.costs.migrate_ns
         } else {
@@ -182,15 +191,19 @@ impl Kernel {
         }
     }
 
-    /// An interrupt on `cpu` that does not make it schedule.
+    /// A timer's interrupt on `cpu` that does not make it schedule.
     pub(crate) fn interrupt(&mut self, cpu: usize) {
+        self.interrupt_for(cpu, Blip { busy_ns: self.costs.irq_ns, whole: false });
+    }
+
+    /// Any interrupt on `cpu` that does not make it schedule.
+    pub(crate) fn interrupt_for(&mut self, cpu: usize, blip: Blip) {
         if !self.is_idle(cpu) {
             return;
         }
         let timer_ns = self.next_timer(cpu);
-        let busy_ns = self.costs.irq_ns;
-        self.cpus[cpu].non_idle_ns += busy_ns;
-        if self.power.blip(cpu, self.now_ns, busy_ns, timer_ns) {
+        self.cpus[cpu].non_idle_ns += blip.busy_ns;
+        if self.power.blip(cpu, self.now_ns, blip, timer_ns) {
             self.keep_tick(cpu);
         }
     }

@@ -5,7 +5,8 @@ use std::fmt::Write;
 
 use anyhow::{Result, ensure};
 
-use super::{Clock, CostsSpec, IdleGovernor, IdleState, Machine};
+use super::costs::CostsSpec;
+use super::{Clock, IdleGovernor, IdleState, Machine};
 use crate::power::Governor;
 
 /// What things cost in the laboratory: there a nanosecond of the fastest CPU is an instruction, and
@@ -18,11 +19,15 @@ const LAB_COSTS: CostsSpec = CostsSpec {
     wake_us: 0.0,
     migrate_us: 0.0,
     migrate_far_us: 0.0,
+    refill_us_per_mib: 0.0,
     idle_us: 0.0,
     ipi_us: 0.0,
     timer_jitter_us: 0.0,
     irq_us: 0.0,
     far_data_pct: 100,
+    freq_change_us: 0.0,
+    freq_ramp_us: 0.0,
+    freq_change_uj: 0.0,
 };
 
 /// What `scripts/vm --machine` asks for.
@@ -56,12 +61,32 @@ impl Machine {
             "{} says nothing of the power of its cores",
             self.name
         );
+        self.lab_costs()?;
         Ok(Lab { topology: self.lab_topology()?, parameters: self.lab_parameters() })
     }
 
     /// The machine as the laboratory has it: its own power, and what things cost there.
     pub fn in_laboratory(self) -> Self {
         Machine { costs: LAB_COSTS, ..self }
+    }
+
+    /// There time passes only while instructions are executed, and what has no power of its own takes
+    /// nothing: what else the file says would be left out without a word.
+    fn lab_costs(&self) -> Result<()> {
+        let caches = self.llc.iter().map(|llc| &llc.idle);
+        let mut states = self.core.values().map(|core| &core.idle).chain(caches).flatten();
+        let entered = states.any(|state| state.enter_uj > 0.0)
+            || self.package.idle.iter().any(|state| state.enter_uj > 0.0);
+        let turbo = self.core.values().any(|core| !core.turbo.is_empty());
+        for (is_there, what) in [
+            (turbo, "limits of turbo"),
+            (entered, "energy of entering idle states"),
+            (self.costs.costs_to_change_freq(), "costs of a change of frequency"),
+            (!self.interrupt.is_empty(), "interrupts that wake no task"),
+        ] {
+            ensure!(!is_there, "{}: the laboratory has no {what}", self.name);
+        }
+        Ok(())
     }
 
     /// QEMU's machines are regular: each package has as many caches as the next, each cache as many
@@ -174,5 +199,22 @@ mod tests {
         let refused = |name| Machine::find(name).unwrap().lab().unwrap_err().to_string();
         assert!(refused("many").contains("says nothing of the power"));
         assert!(refused("hybrid-laptop").contains("different sizes"));
+    }
+
+    #[test]
+    fn costs_that_the_laboratory_lacks_are_refused() {
+        let (_, text) = crate::MACHINES.iter().find(|(name, _)| *name == "chromebook2").unwrap();
+        let turbo = "capacity = 1024\nturbo = [{ cores = 1, mhz = 2000 }]";
+        let interrupt = "[[interrupt]]\nname = 'nic'\ncpu = 0\nper_s = 9\nbusy_us = 9\n[[llc]]\n";
+        for (from, to, what) in [
+            ("capacity = 1024", turbo, "limits of turbo"),
+            ("mw = 10 }", "mw = 10, enter_uj = 3 }", "energy of entering idle states"),
+            ("hz = 250", "hz = 250\nfreq_change_us = 20", "costs of a change of frequency"),
+            ("[[llc]]\n", interrupt, "interrupts that wake no task"),
+        ] {
+            let machine = Machine::parse(&text.replacen(from, to, 1)).unwrap();
+            let refused = machine.lab().unwrap_err().to_string();
+            assert_eq!(refused, format!("chromebook2: the laboratory has no {what}"));
+        }
     }
 }

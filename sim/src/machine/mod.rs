@@ -1,8 +1,11 @@
 //! Machines as TOML files describe them.
 
+mod cores;
+mod costs;
 mod draw;
 mod lab;
 mod points;
+mod ranges;
 mod shipped;
 
 use std::collections::BTreeMap;
@@ -14,6 +17,10 @@ use serde::Deserialize;
 use crate::cpu::Costs;
 use crate::ext::MAX_CPUS;
 use crate::power::Governor;
+use cores::plain_cores;
+pub use cores::{Core, IdleState, Opp};
+use costs::CostsSpec;
+use ranges::Ranges;
 pub use shipped::SHIPPED;
 
 /// A machine.
@@ -42,37 +49,24 @@ pub struct Machine {
     /// What every package has beside its LLCs.
     #[serde(default)]
     pub package: Uncore,
+    /// Interrupts that wake no task.
+    #[serde(default)]
+    pub interrupt: Vec<Interrupt>,
+    /// How far figures may be from what they are in the file.
+    #[serde(default)]
+    ranges: Ranges,
 }
 
-#[derive(Clone, Copy, Debug, Deserialize)]
+/// Interrupts of a device that are no task's: at random times, as many a second in the mean.
+#[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct CostsSpec {
-    hz: u32,
-    switch_us: f64,
-    /// What the kernel does for each switch to a task (us of the fastest CPU).
-    #[serde(default)]
-    switch_work_us: f64,
-    wake_us: f64,
-    /// Time lost to cold caches by a task that comes from another core, or another LLC.
-    #[serde(default)]
-    migrate_us: f64,
-    #[serde(default)]
-    migrate_far_us: f64,
-    /// Time around each idle period that is neither idle nor a task's.
-    #[serde(default)]
-    idle_us: f64,
-    /// The same for a kick by another CPU: until the interrupt is there.
-    #[serde(default)]
-    ipi_us: f64,
-    /// A CPU's timer interrupt is late by up to so much.
-    #[serde(default)]
-    timer_jitter_us: f64,
-    /// Time in which an interrupt keeps a CPU awake.
-    #[serde(default)]
-    irq_us: f64,
-    /// The speed of threads that share data across packages (percent).
-    #[serde(default = "all_pct")]
-    far_data_pct: u64,
+pub struct Interrupt {
+    pub name: String,
+    /// The CPU that they come to, or the first one that is online.
+    pub cpu: usize,
+    pub per_s: f64,
+    /// How long each keeps the CPU busy, whatever its frequency (us).
+    pub busy_us: f64,
 }
 
 /// What predicts how long a CPU will be idle (drivers/cpuidle/governors/).
@@ -96,55 +90,13 @@ pub enum Clock {
     Kind,
 }
 
-/// A kind of core.
-#[derive(Clone, Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Core {
-    /// 1..=1024, of the fastest CPU of the machine.
-    #[serde(default = "full")]
-    pub capacity: usize,
-    /// SMT siblings.
-    #[serde(default = "one")]
-    pub threads: usize,
-    /// How fast each thread is while 1, 2, .. of a core's run (percent).
-    #[serde(default)]
-    pub smt_speed_pct: Vec<u64>,
-    /// What each further thread that runs adds to the core's power (percent).
-    #[serde(default)]
-    pub smt_power_pct: f64,
-    /// Slowest first; none: one frequency.
-    #[serde(default)]
-    pub opps: Vec<Opp>,
-    /// Shallowest first; none: it polls.
-    #[serde(default)]
-    pub idle: Vec<IdleState>,
-}
-
-/// An operating performance point.
-#[derive(Clone, Copy, Debug, Deserialize, PartialEq)]
-#[serde(deny_unknown_fields)]
-pub struct Opp {
-    pub mhz: u32,
-    /// Of a core that runs at it without a pause.
-    pub mw: f64,
-}
-
-/// An idle state of a core, an LLC or a package.
-#[derive(Clone, Debug, Deserialize, PartialEq)]
-#[serde(deny_unknown_fields)]
-pub struct IdleState {
-    pub name: String,
-    /// Shorter is not worth it (us).
-    pub residency_us: f64,
-    /// From the interrupt to the first instruction (us).
-    pub exit_us: f64,
-    pub mw: f64,
-}
-
 /// CPUs that share a last-level cache.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Llc {
+    /// So many of these, one after the other, in the same package and node.
+    #[serde(default = "one")]
+    count: usize,
     cores: usize,
     /// Which kind.
     #[serde(default = "plain")]
@@ -178,28 +130,8 @@ fn one() -> usize {
     1
 }
 
-fn all_pct() -> u64 {
-    100
-}
-
-fn full() -> usize {
-    1024
-}
-
 fn plain() -> String {
     "plain".into()
-}
-
-fn plain_cores() -> BTreeMap<String, Core> {
-    let core = Core {
-        capacity: 1024,
-        threads: 1,
-        smt_speed_pct: Vec::new(),
-        smt_power_pct: 0.0,
-        opps: Vec::new(),
-        idle: Vec::new(),
-    };
-    BTreeMap::from([(plain(), core)])
 }
 
 /// A CPU and where it is.
@@ -225,7 +157,9 @@ impl Machine {
 
     /// Fails with a sentence about what is wrong in the file.
     pub fn parse(text: &str) -> Result<Self> {
-        let machine: Machine = toml::from_str(text)?;
+        let mut machine: Machine = toml::from_str(text)?;
+        let each = |llc: Llc| std::iter::repeat_n(Llc { count: 1, ..llc.clone() }, llc.count);
+        machine.llc = machine.llc.into_iter().flat_map(each).collect();
         ensure!(!machine.llc.is_empty(), "a machine needs an [[llc]]");
         for llc in &machine.llc {
             ensure!(
@@ -239,11 +173,12 @@ impl Machine {
         if nr == 0 || nr > MAX_CPUS {
             bail!("a machine has 1..{MAX_CPUS} CPUs, not {nr}");
         }
-        let costs = &machine.costs;
-        if !(24..=10_000).contains(&costs.hz) {
-            bail!("a kernel ticks 24..10000 times a second, not {}", costs.hz);
-        }
-        ensure!((1..=100).contains(&costs.far_data_pct), "far_data_pct is 1..100");
+        machine.costs.check()?;
+        machine.ranges.check()?;
+        ensure!(
+            machine.interrupt.iter().all(|of| of.cpu < nr && of.per_s > 0.0 && of.busy_us > 0.0),
+            "an interrupt has a CPU of the machine, and comes and takes time"
+        );
         Ok(machine)
     }
 
@@ -300,50 +235,6 @@ impl Machine {
     }
 
     pub fn costs(&self) -> Costs {
-        let ns = |us: f64| (us * 1e3) as u64;
-        let spec = &self.costs;
-        Costs {
-            tick_ns: 1_000_000_000 / u64::from(spec.hz),
-            switch_ns: ns(spec.switch_us),
-            switch_work_ns: ns(spec.switch_work_us),
-            wake_ns: ns(spec.wake_us),
-            migrate_ns: ns(spec.migrate_us),
-            migrate_far_ns: ns(spec.migrate_far_us),
-            idle_ns: ns(spec.idle_us),
-            ipi_ns: ns(spec.ipi_us),
-            timer_jitter_ns: ns(spec.timer_jitter_us),
-            irq_ns: ns(spec.irq_us),
-            far_data_pct: spec.far_data_pct,
-        }
-    }
-}
-
-impl Core {
-    fn check(&self) -> Result<()> {
-        ensure!((1..=1024).contains(&self.capacity), "capacity is out of range: 1..1024");
-        ensure!((1..=8).contains(&self.threads), "threads is out of range: 1..8");
-        ensure!(
-            self.threads == 1 || self.smt_speed_pct.len() == self.threads,
-            "smt_speed_pct has one number for each thread"
-        );
-        ensure!(
-            self.smt_speed_pct.iter().all(|pct| (1..=100).contains(pct)),
-            "a share of a core is 1..100 %"
-        );
-        ensure!(
-            self.opps.is_sorted_by(|a, b| a.mhz < b.mhz)
-                && self.opps.iter().all(|opp| opp.mhz > 0 && opp.mw >= 0.0),
-            "operating points are listed slowest first"
-        );
-        ensure!(
-            self.idle.is_sorted_by(|a, b| a.residency_us <= b.residency_us && a.mw >= b.mw),
-            "idle states are listed shallowest first"
-        );
-        Ok(())
-    }
-
-    /// The speed of each thread while `running` of the core's run (percent).
-    pub fn share_pct(&self, running: usize) -> u64 {
-        self.smt_speed_pct.get(running.max(1) - 1).copied().unwrap_or(100)
+        self.costs.in_ns()
     }
 }

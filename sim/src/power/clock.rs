@@ -12,7 +12,14 @@ pub struct Domain {
     opps: Vec<Opp>,
     /// Which of these are not chosen.
     skipped: Vec<bool>,
+    /// What has been chosen,
+    chosen: usize,
+    /// the most that turbo allows,
+    limit: usize,
+    /// and what it runs at.
     current: usize,
+    /// Its CPUs stand still until then, after a change (ns).
+    pub(crate) stalled_until_ns: u64,
     /// How often it has changed its frequency.
     pub changes: u64,
     pub governor: Governor,
@@ -21,11 +28,21 @@ pub struct Domain {
 
 impl Domain {
     pub fn new(cpus: Vec<usize>, opps: Vec<Opp>, governor: Governor, rate_limit_us: f64) -> Self {
-        let current =
-            if governor == Governor::Powersave { 0 } else { opps.len().saturating_sub(1) };
+        let chosen = if governor == Governor::Powersave { 0 } else { opps.len().saturating_sub(1) };
         let state = State::new((rate_limit_us * 1e3) as u64);
         let skipped = vec![false; opps.len()];
-        Domain { cpus, opps, skipped, current, changes: 0, governor, state }
+        Domain {
+            cpus,
+            skipped,
+            chosen,
+            limit: opps.len().saturating_sub(1),
+            current: chosen,
+            opps,
+            stalled_until_ns: 0,
+            changes: 0,
+            governor,
+            state,
+        }
     }
 
     /// From now on no point is chosen that takes as much for the same work as a faster one does:
@@ -45,9 +62,18 @@ impl Domain {
         chosen.map(|(opp, _)| (opp.mhz, opp.mw))
     }
 
-    /// Over the highest one, 1..=1024.
+    /// What it runs at over the highest one, 1..=1024.
     pub fn freq(&self) -> u64 {
-        match (self.opps.get(self.current), self.opps.last()) {
+        self.over_highest(self.current)
+    }
+
+    /// The same of what has been chosen.
+    pub fn chosen_freq(&self) -> u64 {
+        self.over_highest(self.chosen)
+    }
+
+    fn over_highest(&self, point: usize) -> u64 {
+        match (self.opps.get(point), self.opps.last()) {
             (Some(opp), Some(last)) => u64::from(opp.mhz) * FULL / u64::from(last.mhz),
             _ => FULL,
         }
@@ -76,7 +102,7 @@ impl Domain {
         self.opps.get(self.current).map_or(0.0, |opp| opp.mw)
     }
 
-    /// Sets the lowest frequency that is at least `wanted` of the highest one;
+    /// Chooses the lowest frequency that is at least `wanted` of the highest one;
     /// whether that is another one.
     pub fn set(&mut self, wanted: f64) -> bool {
         let Some(last) = self.opps.last() else { return false };
@@ -84,8 +110,33 @@ impl Domain {
         let fits = |(opp, skipped): (&Opp, &bool)| !skipped && f64::from(opp.mhz) >= mhz;
         let next = self.opps.iter().zip(&self.skipped).position(fits);
         let next = next.unwrap_or(self.opps.len() - 1);
-        let changed = next != self.current;
-        self.current = next;
+        std::mem::replace(&mut self.chosen, next) != next
+    }
+
+    /// The highest point that turbo allows, counted from the slowest.
+    pub(crate) fn limit(&self) -> usize {
+        self.limit
+    }
+
+    /// Turbo allows no point above that one from now on; whether it allowed another one before.
+    pub(crate) fn set_limit(&mut self, limit: usize) -> bool {
+        std::mem::replace(&mut self.limit, limit) != limit
+    }
+
+    /// What has been chosen, as far as turbo allows it.
+    fn target(&self) -> usize {
+        self.chosen.min(self.limit)
+    }
+
+    /// Whether what has been chosen needs a higher voltage than what it runs at.
+    pub(crate) fn rises(&self) -> bool {
+        self.target() > self.current
+    }
+
+    /// Runs at what has been chosen from now on; whether that is a change.
+    pub(crate) fn switch(&mut self) -> bool {
+        let target = self.target();
+        let changed = std::mem::replace(&mut self.current, target) != target;
         self.changes += u64::from(changed);
         changed
     }
@@ -102,9 +153,11 @@ mod tests {
         let opps = opps.map(|(mhz, mw)| Opp { mhz, mw });
         let mut clock = Domain::new(vec![0], opps.to_vec(), Governor::Schedutil, 0.0);
         clock.set(0.1);
+        assert!(clock.switch());
         assert_eq!(clock.mhz(), Some(100));
         clock.skip_inefficient();
         clock.set(0.1);
+        assert!(clock.switch());
         assert_eq!(clock.mhz(), Some(200));
         assert_eq!(clock.opps_chosen().map(|(mhz, _)| mhz).collect::<Vec<_>>(), [200, 300, 400]);
     }

@@ -105,10 +105,11 @@ impl State {
 
 impl Domain {
     /// schedutil: `util` is the highest of the domain's CPUs, 0..=1 of their capacity.
-    /// It falls only if it `may_fall`. Whether the frequency has changed.
+    /// It falls only if it `may_fall`. Whether it has chosen another frequency.
     pub fn follow(&mut self, util: f64, may_fall: bool, now_ns: u64) -> bool {
         let wanted = HEADROOM * util;
-        let changed = (may_fall || wanted * FULL as f64 > self.freq() as f64) && self.set(wanted);
+        let rises = wanted * FULL as f64 > self.chosen_freq() as f64;
+        let changed = (may_fall || rises) && self.set(wanted);
         if changed {
             self.state.changed_ns = Some(now_ns);
         }
@@ -116,7 +117,7 @@ impl Domain {
     }
 
     /// ondemand and interactive: the busiest CPU was busy for `load` of the time.
-    /// Whether the frequency has changed.
+    /// Whether it has chosen another frequency.
     pub fn look(&mut self, load: f64, now_ns: u64) -> bool {
         let current = self.freq() as f64 / FULL as f64;
         let wanted = match self.governor {
@@ -150,7 +151,7 @@ mod tests {
     #[test]
     fn schedutil_follows_with_headroom_and_not_too_often() {
         let mut schedutil = domain(Governor::Schedutil);
-        assert!(schedutil.follow(0.5, true, 0));
+        assert!(schedutil.follow(0.5, true, 0) && schedutil.switch());
         assert_eq!(schedutil.mhz(), Some(1600), "1250 MHz, at the next point");
         assert!(!schedutil.state.may_change(999_999) && schedutil.state.may_change(1_000_000));
         assert!(!schedutil.follow(0.1, false, 2_000_000), "it has not been idle");
@@ -160,14 +161,14 @@ mod tests {
     #[test]
     fn ondemand_jumps_and_interactive_holds() {
         let mut ondemand = domain(Governor::Ondemand);
-        ondemand.look(0.1, 0);
+        assert!(ondemand.look(0.1, 0) && ondemand.switch());
         assert_eq!(ondemand.mhz(), Some(400));
-        ondemand.look(0.96, 0);
+        assert!(ondemand.look(0.96, 0) && ondemand.switch());
         assert_eq!(ondemand.mhz(), Some(2000));
         let mut interactive = domain(Governor::Interactive);
         interactive.look(1.0, 100_000_000);
         assert!(!interactive.look(0.0, 179_000_000));
-        assert!(interactive.look(0.0, 180_000_000));
+        assert!(interactive.look(0.0, 180_000_000) && interactive.switch());
         assert_eq!(interactive.mhz(), Some(200));
     }
 }

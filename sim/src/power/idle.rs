@@ -119,6 +119,7 @@ mod tests {
             residency_us,
             exit_us: residency_us / 3.0,
             mw: 100.0 - residency_us / 10.0,
+            enter_uj: 0.0,
         };
         vec![state("C1", 1.0), state("C6", 600.0)]
     }

@@ -5,6 +5,8 @@ mod governor;
 mod idle;
 mod unit;
 
+use std::collections::BTreeSet;
+
 pub use clock::{Domain, FULL};
 pub use governor::{Governor, HEADROOM};
 use idle::Predictor;
@@ -23,6 +25,15 @@ struct Idle {
     timer_ns: u64,
 }
 
+/// An interrupt on an idle CPU.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Blip {
+    pub busy_ns: u64,
+    /// Whether the cache and the package that it wakes are charged too. A timer's are not: the task that
+    /// it wakes keeps them awake, or those of another CPU.
+    pub whole: bool,
+}
+
 /// Power of a machine, from its cores up.
 pub struct Power {
     cpus: Vec<Idle>,
@@ -30,6 +41,12 @@ pub struct Power {
     cores: Vec<Unit>,
     llcs: Vec<Unit>,
     packages: Vec<Unit>,
+    /// By package: how many of its cores are awake,
+    awake_cores: Vec<usize>,
+    /// and how many were when its limits of frequency were set.
+    limited_cores: Vec<usize>,
+    /// Up to how many cores each limit of any kind holds, fewest first.
+    turbo_steps: Vec<usize>,
     pub(crate) domains: Vec<Domain>,
     domain_of: Vec<usize>,
     /// By core, by LLC and by package.
@@ -73,6 +90,13 @@ fn grouped(places: &[MachineCpu], of: fn(&MachineCpu) -> usize) -> Vec<Vec<usize
     groups
 }
 
+/// Where the limits of turbo change, of kinds of cores.
+fn turbo_steps(kinds: &[Core]) -> Vec<usize> {
+    let steps: BTreeSet<usize> =
+        kinds.iter().flat_map(|kind| &kind.turbo).map(|limit| limit.cores).collect();
+    steps.into_iter().collect()
+}
+
 impl Power {
     /// All CPUs idle, at the frequency at which `governor` begins.
     pub fn new(machine: &Machine, governor: Governor) -> Self {
@@ -108,6 +132,9 @@ impl Power {
             cores: kinds.iter().map(|kind| Unit::new(kind.idle.clone(), 0.0)).collect(),
             llcs: (0..machine.nr_llcs()).map(uncore).collect(),
             packages: cpus_of_package.iter().map(|_| package()).collect(),
+            awake_cores: vec![0; cpus_of_package.len()],
+            limited_cores: vec![0; cpus_of_package.len()],
+            turbo_steps: turbo_steps(&kinds),
             domains: grouped(&places, clock).into_iter().map(domain).collect(),
             domain_of: places.iter().map(clock).collect(),
             cpus_of_core,
@@ -150,6 +177,7 @@ impl Power {
         let exit_core = self.cores[place.core].wake(now_ns);
         let mut exit_ns = exit_core;
         if self.cores[place.core].awake == 1 {
+            self.awake_cores[place.package] += 1;
             exit_ns = exit_ns.max(self.llcs[place.llc].wake(now_ns));
             if self.llcs[place.llc].awake == 1 {
                 exit_ns = exit_ns.max(self.packages[place.package].wake(now_ns));
@@ -194,6 +222,7 @@ impl Power {
         let state = threads.map(|&cpu| self.cpus[cpu].state).min().unwrap_or(0);
         self.cores[place.core].sleep(Some(state), now_ns);
         if was_awake {
+            self.awake_cores[place.package] -= 1;
             self.llcs[place.llc].awake -= 1;
         }
         if self.llcs[place.llc].awake > 0 {
@@ -221,13 +250,21 @@ impl Power {
         each.min().flatten()
     }
 
-    /// An interrupt of `busy_ns` on an idle CPU that goes back to sleep.
-    pub fn blip(&mut self, cpu: usize, now_ns: u64, busy_ns: u64, timer_ns: u64) -> bool {
+    /// An interrupt on an idle CPU that goes back to sleep.
+    pub(crate) fn blip(&mut self, cpu: usize, now_ns: u64, blip: Blip, timer_ns: u64) -> bool {
+        let busy_ns = blip.busy_ns;
         let exit_ns = self.wake(cpu, now_ns);
-        let core = self.places[cpu].core;
+        let MachineCpu { core, llc, package, .. } = self.places[cpu];
         let power_mw = self.active_mw(core, 1);
         self.cores[core].energy_pj += power_mw * (exit_ns + busy_ns) as f64;
-        self.sleep(cpu, now_ns, timer_ns)
+        let unsure = self.sleep(cpu, now_ns, timer_ns);
+        if blip.whole && self.llcs[llc].awake == 0 {
+            self.llcs[llc].add_awake(exit_ns + busy_ns);
+        }
+        if blip.whole && self.packages[package].awake == 0 {
+            self.packages[package].add_awake(exit_ns + busy_ns);
+        }
+        unsure
     }
 
     fn active_mw(&self, core: usize, threads: usize) -> f64 {
@@ -240,14 +277,35 @@ impl Power {
         self.cores[core].set_power(power_mw, now_ns);
     }
 
-    /// The frequency of `domain` has changed.
-    pub(crate) fn freq_changed(&mut self, domain: usize, now_ns: u64) {
+    /// The frequency of `domain` has changed, which took `change_pj`.
+    pub(crate) fn freq_changed(&mut self, domain: usize, now_ns: u64, change_pj: f64) {
+        let first = self.places[self.domains[domain].cpus[0]].core;
+        self.cores[first].energy_pj += change_pj;
         for nth in 0..self.domains[domain].cpus.len() {
             let core = self.places[self.domains[domain].cpus[nth]].core;
             if self.cores[core].awake > 0 {
                 self.set_core_power(core, now_ns);
             }
         }
+    }
+
+    /// The package of `cpu` if other limits of frequency may hold there than those that were set.
+    pub(crate) fn turbo_changes(&self, cpu: usize) -> Option<usize> {
+        let package = self.places[cpu].package;
+        let step = |cores: usize| self.turbo_steps.partition_point(|&up_to| up_to < cores);
+        let changed = step(self.awake_cores[package]) != step(self.limited_cores[package]);
+        changed.then_some(package)
+    }
+
+    /// The clocks of `package` whose highest operating point is another one now, by how many cores are awake,
+    /// and which it is.
+    pub(crate) fn turbo_limits(&mut self, package: usize) -> Vec<(usize, usize)> {
+        let awake = self.awake_cores[package];
+        self.limited_cores[package] = awake;
+        let first = |nr: usize| self.places[self.domains[nr].cpus[0]];
+        let here = (0..self.domains.len()).filter(|&nr| first(nr).package == package);
+        let limits = here.map(|nr| (nr, self.kinds[first(nr).core].turbo_point(awake)));
+        limits.filter(|&(nr, limit)| self.domains[nr].limit() != limit).collect()
     }
 
     /// What was used until `now_ns`.

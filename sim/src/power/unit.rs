@@ -3,6 +3,8 @@
 
 use crate::machine::IdleState;
 
+const PJ_PER_UJ: f64 = 1e6;
+
 /// A core, an LLC or a package.
 pub struct Unit {
     /// How many of its parts are awake: threads, cores, LLCs.
@@ -47,6 +49,13 @@ impl Unit {
         self.power_mw = power_mw;
     }
 
+    /// An interrupt keeps it awake for `ns` at an instant (it is woken and asleep again then): what that takes
+    /// beyond the idle state that it is in.
+    pub fn add_awake(&mut self, ns: u64) {
+        let asleep_mw = self.state.map_or(self.active_mw, |state| self.states[state].mw);
+        self.energy_pj += (self.active_mw - asleep_mw) * ns as f64;
+    }
+
     /// One more part wakes: its exit latency (ns).
     pub fn wake(&mut self, now_ns: u64) -> u64 {
         self.awake += 1;
@@ -58,8 +67,12 @@ impl Unit {
     /// All its parts sleep: it does in `state`, or stays as if awake.
     pub fn sleep(&mut self, state: Option<usize>, now_ns: u64) {
         self.settle(now_ns);
-        self.state = state.filter(|&state| state < self.states.len());
-        self.power_mw = self.state.map_or(self.active_mw, |state| self.states[state].mw);
+        let entered = state.and_then(|state| self.states.get(state));
+        self.power_mw = entered.map_or(self.active_mw, |state| state.mw);
+        if self.state != state {
+            self.energy_pj += entered.map_or(0.0, |state| state.enter_uj * PJ_PER_UJ);
+        }
+        self.state = state.filter(|_| entered.is_some());
     }
 
     /// The same, in the deepest state that is worth it for that time; `None`: no state.

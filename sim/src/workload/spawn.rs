@@ -99,6 +99,7 @@ impl Parent<'_> {
             ),
             irq_cpu: self.kind.irq_cpu,
             shares_data: self.kind.shares_data,
+            cache_kib: self.kind.cache_kib,
             ..TaskSpec::new(program, allowed)
         };
         self.kernel.spawn(spec, self.time_ns)

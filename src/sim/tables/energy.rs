@@ -18,11 +18,15 @@ const NEAR: f64 = 1.05;
 /// What chooses the frequencies of what is placed: as in our modes, or nothing.
 const STATIC: [&str; 2] = ["packing+schedutil", "packing+performance"];
 
+/// Of which power and work for a joule are shown, in the order of the table.
+const NORMALISED: [&str; 2] = ["packing", "eevdf"];
+
 pub fn print() -> Result<()> {
     let mut cells =
         vec!["machine".to_owned(), "load".into(), "oracle, J".into(), "its CPUs".into()];
     cells.extend(modes().map(|mode| format!("{mode}, of the oracle's")));
     cells.extend(comparators().map(|system| format!("{system}, of the oracle's")));
+    cells.extend(NORMALISED.iter().map(|system| format!("{system}: W, work/J")));
     head(&cells.iter().map(String::as_str).collect::<Vec<_>>());
     let names =
         powerpack_sim::MACHINES.iter().map(|(name, _)| *name).filter(|name| *name != "many");
@@ -49,6 +53,8 @@ pub fn print() -> Result<()> {
         "chromebook2: tasks of 3 and 10 ms on an A7 of a quarter of the speed. Overruns are those \
          before the load is known: a task's period is not known.",
         "power7 ticks 100 times a second: a slice that ends at a tick may be 10 ms late.",
+        "Energy over the oracle's is normalised by time, as W is; work/J by what was done, in seconds of the \
+         fastest CPU: what is late and left out is not saved there.",
         "Below 1: not static, and therefore better than any static placement.",
         "eas is eevdf where a kernel does not place by energy: one kind of cores, or threads.",
     ]);
@@ -75,14 +81,20 @@ fn print_row(machine: &Machine, workload: &Workload, means: &mut Means) -> Resul
         simulate(machine, workload, &system, &[])
     };
     means.add(machine, run)?;
+    let mut normalised = Vec::new();
     for system in modes().chain(comparators()) {
         let outcome = run(&system)?;
+        if NORMALISED.contains(&system.as_str()) {
+            let (watts, work_per_j) = (outcome.power_mw / 1e3, outcome.work_per_j());
+            normalised.push(format!("{watts:.3}, {work_per_j:.4}"));
+        }
         let late = match outcome.overruns {
             0 => String::new(),
             overruns => format!(" ({overruns} overruns)"),
         };
         cells.push(format!("{:.3}{late}", outcome.energy.total_mj() / energy_mj));
     }
+    cells.extend(normalised);
     row(cells);
     Ok(packing.energy.total_mj() / energy_mj)
 }

@@ -1,12 +1,14 @@
 //! `scx_powerpack sim table NAME`: the published tables made again, each number
 //! beside the published one, and our modes below the systems that they come from.
 
+mod draw;
 mod draws;
 mod ebizzy;
 mod energy;
 mod kernel;
 mod means;
 mod non_idle;
+mod ratios;
 mod reality;
 mod run_period;
 mod sched_mc;
@@ -37,7 +39,7 @@ const TABLES: [Table; 12] = [
         "energy of our modes beside the best static placement and the kernel's own",
         energy::print,
     ),
-    ("draws", "energy of mode energy on machines drawn at random", draws::print),
+    ("draws", "energy of our modes on machines drawn at random", draws::print),
     ("reality", "the test VM's measured tables beside simulated ones", reality::cpus),
     ("laboratory", "power in the laboratory beside simulated", reality::power),
     ("kernel", "the kernel's own class in the laboratory beside simulated", kernel::print),
@@ -57,6 +59,12 @@ pub fn run(name: Option<&str>) -> Result<()> {
             bail!("there is no table '{name}': choose one of {names}")
         }
     }
+}
+
+/// Prints a machine and a load of the table of draws, as JSON. Fails if there is no such thing.
+pub fn draw(machine: &str, load: &str) -> Result<()> {
+    println!("{}", serde_json::to_string(&draw::simulate(machine, load, draw::DRAWS)?)?);
+    Ok(())
 }
 
 /// Simulates a system by its name.
