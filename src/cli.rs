@@ -258,6 +258,10 @@ pub enum SimCommand {
     Table {
         /// The name of a table, as `ebizzy`
         name: Option<String>,
+
+        /// Draw what `draws` says, machine by machine, into FILE, as SVG
+        #[arg(long, value_name = "FILE")]
+        picture: Option<PathBuf>,
     },
     /// Simulate a machine and a load of `table draws`, as JSON: for that table
     #[command(hide = true)]

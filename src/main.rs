@@ -9,6 +9,7 @@ mod cli;
 mod cmd;
 mod control;
 mod machine;
+mod plot;
 mod published;
 #[cfg(test)]
 mod pure;

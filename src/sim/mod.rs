@@ -22,7 +22,9 @@ pub use system::Named;
 /// `scx_powerpack sim`. Fails with a sentence.
 pub fn run(args: &SimArgs) -> Result<()> {
     match &args.command {
-        Some(SimCommand::Table { name }) => tables::run(name.as_deref()),
+        Some(SimCommand::Table { name, picture }) => {
+            tables::run(name.as_deref(), picture.as_deref())
+        }
         Some(SimCommand::Draw { machine, load }) => tables::draw(machine, load),
         Some(SimCommand::Lab { machine }) => {
             let lab = Machine::find(machine)?.lab()?;

@@ -3,8 +3,9 @@
 use anyhow::Result;
 use plotters::prelude::*;
 
-use super::{Area, colour, draw, failed, first_runs, mesh};
+use super::first_runs;
 use crate::bench::results::{LoadInfo, Results, Run};
+use crate::plot::{Area, colour, draw, failed, mesh};
 
 /// A system's number and name, and its run.
 type Bar<'a> = (usize, &'a str, &'a Run);

@@ -3,8 +3,9 @@
 use anyhow::Result;
 use plotters::prelude::*;
 
-use super::{Area, FONT, SMALL, draw, failed, first_runs};
+use super::first_runs;
 use crate::bench::results::{Heat, LoadInfo, Results};
+use crate::plot::{Area, FONT, SMALL, draw, failed};
 
 /// More rows or columns than these cannot be distinguished.
 const HEAT_ROWS_MAX: usize = 64;

@@ -6,8 +6,9 @@ use anyhow::Result;
 use plotters::prelude::*;
 use powerpack_load::samples::CURVE_PCT;
 
-use super::{Area, WIDTH, colour, draw, failed, first_runs, legend, mesh};
+use super::first_runs;
 use crate::bench::results::{LoadInfo, Results, Run};
+use crate::plot::{Area, WIDTH, colour, draw, failed, legend, mesh};
 
 /// A system's number and name, and its latencies (us) at [`CURVE_PCT`].
 type Curve<'a> = (usize, &'a str, &'a [f64]);

@@ -5,10 +5,10 @@ use std::ops::Range;
 use anyhow::Result;
 use plotters::prelude::*;
 
-use super::{Area, colour, draw, failed, legend, mesh};
 use crate::bench::metric::Metric;
 use crate::bench::results::{LoadInfo, Results};
 use crate::bench::summary::Summary;
+use crate::plot::{Area, colour, draw, failed, legend, mesh};
 
 /// What a load costs under a system, and what is done, both relative to the first system.
 struct Point<'a> {

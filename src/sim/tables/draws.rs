@@ -2,6 +2,8 @@
 //! figures are estimates: energy over that of others, and in how many draws each is below or above 1.
 
 use std::env;
+use std::fs;
+use std::path::Path;
 use std::process::Command;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
@@ -11,7 +13,7 @@ use anyhow::{Context, Result, ensure};
 use super::draw::{BY_ENERGY, Case, DRAWS, EARLIER};
 use super::means::kernel;
 use super::ratios::Ratios;
-use super::{head, notes, row};
+use super::{head, notes, row, savings};
 use crate::settings::policy::Mode;
 
 const LOADS: [&str; 8] =
@@ -28,7 +30,8 @@ fn others() -> Vec<String> {
     modes.map(|mode| mode.name().to_owned()).chain([EARLIER.to_owned()]).chain(kernel()).collect()
 }
 
-pub fn print() -> Result<()> {
+/// Prints the table, and draws what is saved into the file `picture`.
+pub fn print(picture: Option<&Path>) -> Result<()> {
     let others = others();
     let mut cells = vec!["machine".to_owned(), "load".into()];
     cells.extend(others.iter().map(|system| format!("energy over {system}")));
@@ -45,6 +48,10 @@ pub fn print() -> Result<()> {
         near as f64 / (cases.len() * DRAWS) as f64 * 100.0
     );
     print_error(&cases);
+    if let Some(file) = picture {
+        let svg = savings::picture(&cases)?;
+        fs::write(file, svg).with_context(|| format!("cannot write {}", file.display()))?;
+    }
     notes(&[
         &format!(
             "Of each machine {DRAWS} are drawn, the same for all systems: powers, idle states and costs, each \

@@ -11,9 +11,12 @@ mod non_idle;
 mod ratios;
 mod reality;
 mod run_period;
+mod savings;
 mod sched_mc;
 
-use anyhow::{Context, Result, bail};
+use std::path::Path;
+
+use anyhow::{Context, Result, bail, ensure};
 use powerpack_sim::{Machine, Outcome, Setup};
 use powerpack_workload::Workload;
 
@@ -22,6 +25,9 @@ use crate::settings::policy::Mode;
 
 /// Of all tables, unless they say otherwise.
 const SEED: u64 = 1;
+
+/// The one that can be drawn.
+const DRAWS: &str = "draws";
 
 /// A table by its name, and how it is made.
 type Table = (&'static str, &'static str, fn() -> Result<()>);
@@ -39,15 +45,19 @@ const TABLES: [Table; 12] = [
         "energy of our modes beside the best static placement and the kernel's own",
         energy::print,
     ),
-    ("draws", "energy of our modes on machines drawn at random", draws::print),
+    (DRAWS, "energy of our modes on machines drawn at random", || draws::print(None)),
     ("reality", "the test VM's measured tables beside simulated ones", reality::cpus),
     ("laboratory", "power in the laboratory beside simulated", reality::power),
     ("kernel", "the kernel's own class in the laboratory beside simulated", kernel::print),
 ];
 
-/// Prints table `name`, or the list of tables. Fails with a sentence if there is
-/// no such table.
-pub fn run(name: Option<&str>) -> Result<()> {
+/// Prints table `name`, and draws it into the file `picture`, or prints the list of tables. Fails with a
+/// sentence if there is no such table or picture.
+pub fn run(name: Option<&str>, picture: Option<&Path>) -> Result<()> {
+    if picture.is_some() {
+        ensure!(name == Some(DRAWS), "there is a picture of table '{DRAWS}' alone");
+        return draws::print(picture);
+    }
     let Some(name) = name else {
         TABLES.iter().for_each(|(name, about, _)| println!("{name:<12} {about}"));
         return Ok(());
@@ -235,7 +245,7 @@ mod tests {
 
     #[test]
     fn a_table_that_is_not_there_is_said_with_those_that_are() {
-        let text = run(Some("chairs")).unwrap_err().to_string();
+        let text = run(Some("chairs"), None).unwrap_err().to_string();
         assert!(text.starts_with("there is no table 'chairs': choose one of audio, "), "{text}");
     }
 }

@@ -1,6 +1,6 @@
 //! A ratio in many draws: its mean, how sure that is, and in how many draws it is on the same side of 1.
 
-use statrs::statistics::Statistics;
+use statrs::statistics::{Data, OrderStatistics, Statistics};
 
 /// Ratios of one thing to another, one for each draw, as logarithms.
 #[derive(Clone, Debug)]
@@ -34,6 +34,11 @@ impl Ratios {
         self.0.iter().filter(|log| **log * mean > 0.0).count()
     }
 
+    /// The ratio that `share` (0..1) of the draws are below.
+    pub fn quantile(&self, share: f64) -> f64 {
+        Data::new(self.0.clone()).quantile(share).exp()
+    }
+
     /// In how many draws the ratio is at most `limit`.
     pub fn at_most(&self, limit: f64) -> usize {
         self.0.iter().filter(|log| **log <= limit.ln()).count()
@@ -65,6 +70,9 @@ mod tests {
         assert_eq!((mixed.holds(), mixed.show().as_str()), (3, "0.500 in 3"));
         assert_eq!(ratios(&[4.0, 1.0, 0.9]).holds(), 1, "neither 1 nor what is below it");
         assert_eq!(mixed.at_most(0.5), 3);
+        assert!(
+            (mixed.quantile(0.0) - 0.25).abs() < 1e-9 && (mixed.quantile(1.0) - 2.0).abs() < 1e-9
+        );
     }
 
     #[test]
