@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use clap::{Parser, Subcommand};
 
-use crate::settings::hints::IdleLatency;
+use crate::settings::hints::{IdleLatency, Irqs};
 use crate::settings::policy::PolicyArgs;
 
 /// On loopback: to be reached from elsewhere takes an explicit address. Prometheus' list of
@@ -35,6 +35,10 @@ pub struct Cli {
     /// so that packed tasks wake quickly; or `any`
     #[arg(long, value_name = "US")]
     pub idle_latency_us: Option<IdleLatency>,
+
+    /// Where the interrupts of devices that may move are to come [default: keep]
+    #[arg(long, value_name = "WHERE")]
+    pub irqs: Option<Irqs>,
 
     /// Read this configuration file [default: /etc/scx_powerpack/config.toml, if it is there]
     #[arg(long, value_name = "FILE")]
