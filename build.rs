@@ -1,4 +1,4 @@
-//! Compiles the BPF side into a skeleton.
+//! Compiles the BPF side into skeletons.
 
 #[path = "src/scheduler/event_table.rs"]
 mod event_table;
@@ -10,14 +10,21 @@ fn main() {
     println!("cargo:rerun-if-env-changed=BPF_CLANG");
     // SAFETY: a build script has one thread here.
     unsafe { env::set_var("BPF_EXTRA_CFLAGS_PRE_INCL", "-Wall -Werror -fno-unroll-loops") };
-    scx_cargo::BpfBuilder::new()
-        .expect("a clang that can build BPF (set BPF_CLANG)")
-        .enable_intf("src/bpf/intf.h", "bpf_intf.rs")
-        .enable_skel("src/bpf/main.bpf.c", "bpf")
-        .build()
-        .expect("building src/bpf/main.bpf.c");
+    build_bpf("src/bpf/intf.h", "src/bpf/main.bpf.c", "bpf");
+    // An object of its own: the scheduler does not take longer to load for it.
+    build_bpf("src/wakes/intf.h", "src/wakes/wakes.bpf.c", "wakes");
     build_native();
     write_counters();
+}
+
+/// The skeleton of `source`, NAME_skel.rs, and the types of `header`, NAME_intf.rs.
+fn build_bpf(header: &str, source: &str, name: &str) {
+    scx_cargo::BpfBuilder::new()
+        .expect("a clang that can build BPF (set BPF_CLANG)")
+        .enable_intf(header, &format!("{name}_intf.rs"))
+        .enable_skel(source, name)
+        .build()
+        .unwrap_or_else(|err| panic!("building {source}: {err:#}"));
 }
 
 /// The same decisions for src/pure.rs, which tests them.

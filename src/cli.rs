@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use clap::{Parser, Subcommand};
 
-use crate::settings::hints::IdleLatency;
+use crate::settings::hints::{IdleLatency, Irqs};
 use crate::settings::policy::PolicyArgs;
 
 /// On loopback: to be reached from elsewhere takes an explicit address. Prometheus' list of
@@ -35,6 +35,10 @@ pub struct Cli {
     /// so that packed tasks wake quickly; or `any`
     #[arg(long, value_name = "US")]
     pub idle_latency_us: Option<IdleLatency>,
+
+    /// Where the interrupts of devices that may move are to come [default: keep]
+    #[arg(long, value_name = "WHERE")]
+    pub irqs: Option<Irqs>,
 
     /// Read this configuration file [default: /etc/scx_powerpack/config.toml, if it is there]
     #[arg(long, value_name = "FILE")]
@@ -109,14 +113,20 @@ pub enum Command {
     Top,
     /// Show this machine's CPUs in the order in which they are filled
     Topology,
-    /// Show where a process's threads, or one thread, are put, and why
+    /// Show where a process's threads, or one thread, are put, and why; or what wakes a CPU
     Why {
         /// The id of a process or of a thread
-        #[arg(value_parser = clap::value_parser!(u32).range(1..))]
-        pid: u32,
+        #[arg(value_parser = clap::value_parser!(u32).range(1..), required_unless_present = "cpu")]
+        pid: Option<u32>,
         /// End after this many placements
         #[arg(long, value_name = "N", default_value_t = 20, alias = "most")]
         count: usize,
+        /// Show what wakes CPU N: tasks, timers, interrupts, kicks of the scheduler
+        #[arg(long, value_name = "N", conflicts_with_all = ["pid", "count"])]
+        cpu: Option<usize>,
+        /// With --cpu: for how long; Ctrl-C ends it early
+        #[arg(long, value_name = "SECONDS", default_value = "5", value_parser = seconds, requires = "cpu")]
+        seconds: Duration,
     },
 }
 

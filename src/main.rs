@@ -17,6 +17,7 @@ mod scheduler;
 mod settings;
 mod signals;
 mod sim;
+mod wakes;
 
 use std::process::ExitCode;
 
@@ -60,7 +61,10 @@ fn run(cli: &Cli) -> Result<ExitCode> {
         Some(Command::Sim(args)) => sim::run(args),
         Some(Command::Top) => cmd::top::run(),
         Some(Command::Topology) => cmd::report::topology(),
-        Some(Command::Why { pid, count }) => cmd::why::run(*pid, *count),
+        Some(Command::Why { cpu: Some(cpu), seconds, .. }) => cmd::wakes::run(*cpu, *seconds),
+        Some(Command::Why { pid, count, .. }) => {
+            cmd::why::run(pid.expect("clap requires it without --cpu"), *count)
+        }
         None if cli.help_stats => agent::stats::describe(),
         None if cli.monitor.is_some() => agent::stats::monitor(cli.monitor),
         None => agent::run(cli),

@@ -38,6 +38,7 @@ impl Desired {
         file.policy(ranks)?;
         let mut wanted = file.config;
         wanted.hints.idle_latency_us = cli.idle_latency_us.or(wanted.hints.idle_latency_us);
+        wanted.hints.irqs = cli.irqs.or(wanted.hints.irqs);
         wanted.hints.check(&hints::root())?;
         let named = cli.mode.as_deref().map(str::parse).transpose()?;
         let choice = named.or(wanted.mode).unwrap_or(Choice::Fixed(Mode::Packing));

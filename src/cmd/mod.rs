@@ -6,4 +6,5 @@ pub mod config;
 mod manual;
 pub mod report;
 pub mod top;
+pub mod wakes;
 pub mod why;

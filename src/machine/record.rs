@@ -17,6 +17,10 @@ use serde::{Deserialize, Serialize};
 pub struct Entry {
     /// What is to be put back.
     pub original: String,
+    /// What is to be written before that: an interrupt stays where it is as long as it may, so that
+    /// it is sent there first.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub by_way_of: Option<String>,
     /// Every value of ours that it may hold: whoever is killed between the record and the
     /// write leaves the one before. Any other value is somebody else's.
     pub ours: BTreeSet<String>,
@@ -25,11 +29,13 @@ pub struct Entry {
 impl Entry {
     /// Nothing of ours yet.
     pub fn found(original: String) -> Self {
-        Entry { original, ours: BTreeSet::new() }
+        Entry { original, by_way_of: None, ours: BTreeSet::new() }
     }
 
     fn covers(&self, other: &Entry) -> bool {
-        self.original == other.original && self.ours.is_superset(&other.ours)
+        self.original == other.original
+            && self.by_way_of == other.by_way_of
+            && self.ours.is_superset(&other.ours)
     }
 }
 
@@ -51,7 +57,7 @@ impl PutBack {
     pub fn warn(&self) {
         if let Some((path, value)) = self.foreign.first() {
             warn!(
-                "{} idle and frequency settings were changed by somebody else meanwhile and \
+                "{} settings of this machine were changed by somebody else meanwhile and \
                  are left alone: {} is {value}",
                 self.foreign.len(),
                 path.display()
@@ -59,7 +65,7 @@ impl PutBack {
         }
         if let Some((path, err)) = self.failed.first() {
             warn!(
-                "{} idle and frequency settings cannot be put back now: {}: {err}",
+                "{} settings of this machine cannot be put back now: {}: {err}",
                 self.failed.len(),
                 path.display()
             );
@@ -111,6 +117,10 @@ fn put_back_one(path: &Path, entry: &Entry, done: &mut PutBack) -> io::Result<()
     if !entry.ours.contains(&now) {
         done.foreign.push((path.to_owned(), now));
         return Ok(());
+    }
+    if let Some(first) = &entry.by_way_of {
+        // It may be of a CPU that is offline by now: then it is left out.
+        let _ = write(path, first);
     }
     write(path, &entry.original)?;
     done.restored += 1;

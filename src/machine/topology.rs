@@ -280,7 +280,8 @@ fn append_offline(cpus: &mut Vec<RankedCpu>, possible: &[usize]) {
 }
 
 /// A list of CPUs that the kernel keeps: `possible`, `isolated`, ..
-fn read_cpu_list(name: &str) -> Result<Vec<usize>> {
+/// The CPUs of a list in sysfs, as `online`. Fails if it cannot be read.
+pub fn read_cpu_list(name: &str) -> Result<Vec<usize>> {
     let path = format!("{}/sys/devices/system/cpu/{name}", *ROOT_PREFIX);
     let text = fs::read_to_string(&path).with_context(|| format!("cannot read {path}"))?;
     parse_cpu_list(text.trim()).with_context(|| format!("cannot understand {path}"))

@@ -182,7 +182,7 @@ impl<'a> Scheduler<'a> {
 }
 
 /// libbpf explains failures at length; the user wants that only with -v.
-fn quiet_libbpf(verbose: bool) {
+pub fn quiet_libbpf(verbose: bool) {
     fn log(_: PrintLevel, message: String) {
         debug!("{}", message.trim_end());
     }

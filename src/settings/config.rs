@@ -34,7 +34,7 @@ pub struct Config {
     /// By what `auto` chooses.
     #[serde(default)]
     pub auto: Rules,
-    /// Requests to the idle and frequency drivers.
+    /// Requests to the idle and frequency drivers, and where interrupts come.
     #[serde(default)]
     pub hints: Hints,
     /// Which cgroups are treated differently from what the mode says.

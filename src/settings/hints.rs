@@ -1,5 +1,5 @@
-//! The hints that may be set: how soon the CPUs that work must be awake, and what the hardware
-//! prefers in each mode.
+//! The hints that may be set: how soon the CPUs that work must be awake, what the hardware
+//! prefers in each mode, and where interrupts come.
 
 use std::fs;
 use std::ops::RangeInclusive;
@@ -7,11 +7,13 @@ use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
 use anyhow::{Result, bail, ensure};
+use clap::ValueEnum;
 use scx_utils::compat::ROOT_PREFIX;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::mode::Mode;
 use super::number_or_word;
+use crate::machine::interrupts;
 
 /// How long the CPU may take to leave its idle state (us); below `cpuN/power`.
 pub const LATENCY_FILE: &str = "pm_qos_resume_latency_us";
@@ -105,6 +107,16 @@ impl EppByMode {
     }
 }
 
+/// Where the interrupts of devices are to come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Irqs {
+    /// Where they come without us.
+    Keep,
+    /// To the active CPUs, if they may move and nobody has bound them.
+    Follow,
+}
+
 /// The table `[hints]` of the configuration file.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
@@ -114,6 +126,9 @@ pub struct Hints {
     pub idle_latency_us: Option<IdleLatency>,
     #[serde(default)]
     pub epp: EppByMode,
+    /// Without: [`Irqs::Keep`].
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub irqs: Option<Irqs>,
 }
 
 /// Where sysfs is: `/`, or what `SCX_SYSFS_PREFIX` names.
@@ -122,6 +137,16 @@ pub fn root() -> PathBuf {
 }
 
 impl Hints {
+    /// Whether interrupts are to come to the active CPUs.
+    pub fn moves_irqs(&self) -> bool {
+        self.irqs == Some(Irqs::Follow)
+    }
+
+    /// Whether what is hinted changes with the active set.
+    pub fn follow_active_set(&self) -> bool {
+        self.idle_latency_us.is_some() || self.moves_irqs()
+    }
+
     /// Checks the hints against the machine below `root`. Fails with a sentence.
     pub fn check(&self, root: &Path) -> Result<()> {
         if let Some(IdleLatency::AtMostUs(_)) = self.idle_latency_us {
@@ -132,6 +157,9 @@ impl Hints {
                 "this machine has no bound on idle latencies (power/{LATENCY_FILE}): leave \
                  idle_latency_us out"
             );
+        }
+        if self.moves_irqs() {
+            interrupts::check(root)?;
         }
         for mode in Mode::ALL {
             if let Some(value) = self.epp.of(mode)

@@ -1,7 +1,8 @@
-//! Idle and frequency hints: how soon the CPUs that work must be awake, and what the
-//! hardware prefers in each mode. Whatever is written to sysfs is recorded before and put
-//! back in the end; after a SIGKILL by the next one that starts.
+//! Hints to the rest of the kernel: how soon the CPUs that work must be awake, what the
+//! hardware prefers in each mode, and where interrupts come. Whatever is written to sysfs or
+//! procfs is recorded before and put back in the end; after a SIGKILL by the next one that starts.
 
+mod irqs;
 #[cfg(test)]
 mod tests;
 
@@ -10,26 +11,28 @@ use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
-use log::warn;
+use log::{debug, warn};
 
 use crate::machine::cpufreq::hears_preference;
+use crate::machine::interrupts::AFFINITY_FILE;
 use crate::machine::record::{self, Entries, Entry, PutBack, Record};
 use crate::settings::hints::{
     EPP_FILE, EPP_KEEP, Hints, IdleLatency, LATENCY_FILE, default_epp, entries, has_epp,
 };
 use crate::settings::mode::Mode;
+use irqs::{Active, Irqs, Target};
 
 /// Where the record is, beside the control socket.
 pub const RECORD: &str = "/run/scx_powerpack/hints.json";
 
 /// The files that hints are written to.
-const FILES: [&str; 2] = [LATENCY_FILE, EPP_FILE];
+const FILES: [&str; 3] = [LATENCY_FILE, EPP_FILE, AFFINITY_FILE];
 
 /// Puts back what a predecessor left that was killed, as the record at `record` (see
 /// `RECORD`) says; what another program has changed since is left alone, and reported. Only
 /// for the agent that holds the control socket: a record may be that of a running agent.
 pub fn recover(record: &Path) -> PutBack {
-    record::recover(record, &FILES, "idle and frequency hints of a killed predecessor")
+    record::recover(record, &FILES, "hints of a killed predecessor")
 }
 
 /// What a file is to hold.
@@ -39,6 +42,7 @@ enum Want {
     Epp(String),
     /// In place of what machines come with: who has set another one meant it.
     EppIfUnset(&'static str),
+    Irq(Target),
 }
 
 /// What firmware, drivers and distributions set.
@@ -51,6 +55,7 @@ impl Want {
             Want::Epp(value) => value.clone(),
             Want::EppIfUnset(value) if EPP_UNSET.contains(&original) => (*value).to_owned(),
             Want::EppIfUnset(_) => original.to_owned(),
+            Want::Irq(target) => target.cpu.to_string(),
             // In this file 0 is no bound at all, and n/a that there be no latency.
             Want::AtMostUs(us) => match original.parse::<u32>() {
                 Ok(before) if before == 0 || before > *us => us.to_string(),
@@ -80,6 +85,7 @@ pub struct InForce {
     /// Why they do. They are not looked at again until something else is wanted of them: who
     /// changes one meanwhile has the last word.
     asked: BTreeMap<PathBuf, Want>,
+    irqs: Irqs,
     /// Whether the preference goes with the mode where none is asked for.
     defaults: bool,
 }
@@ -98,6 +104,7 @@ impl InForce {
             record,
             held,
             asked: BTreeMap::new(),
+            irqs: Irqs::default(),
             defaults: false,
         })
     }
@@ -116,6 +123,17 @@ impl InForce {
         self.defaults = defaults;
     }
 
+    /// From the next `apply` on interrupts come to these CPUs, if that is asked for: those of them that
+    /// were in the last call too.
+    pub fn set_active(&mut self, active: &[Active]) {
+        if self.hints.moves_irqs() {
+            let held = &self.held;
+            self.irqs.look(&self.root, active, |path| held.contains_key(path));
+        } else {
+            self.irqs.clear();
+        }
+    }
+
     /// Whether anything is wanted, or is to be put back.
     pub fn is_in_use(&self) -> bool {
         self.hints != Hints::default() || self.defaults || !self.held.is_empty()
@@ -131,6 +149,7 @@ impl InForce {
     /// Fails with a sentence: nothing is written if it could not be recorded; if a write
     /// fails, the others are done and the first failure is returned.
     pub fn apply(&mut self, mode: Mode, cpus: &[usize]) -> Result<()> {
+        self.leave_foreign_irqs();
         let wanted = self.wanted(mode, cpus);
         let changes: Vec<Change> =
             wanted.iter().filter_map(|(path, want)| self.change(path, want)).collect();
@@ -154,6 +173,20 @@ impl InForce {
         done
     }
 
+    /// An interrupt that somebody has moved since is theirs from then on.
+    fn leave_foreign_irqs(&mut self) {
+        let targets = self.irqs.targets().iter();
+        let due = targets
+            .filter(|(path, target)| self.asked.get(*path) != Some(&Want::Irq((*target).clone())));
+        let is_foreign = |path: &Path| {
+            let held = self.held.get(path);
+            held.is_some_and(|held| record::read(path).is_ok_and(|now| !held.ours.contains(&now)))
+        };
+        let foreign: Vec<_> =
+            due.map(|(path, _)| path.clone()).filter(|path| is_foreign(path)).collect();
+        foreign.iter().for_each(|path| self.irqs.refuse(path));
+    }
+
     fn wanted(&self, mode: Mode, cpus: &[usize]) -> BTreeMap<PathBuf, Want> {
         let mut wanted = BTreeMap::new();
         if let Some(IdleLatency::AtMostUs(us)) = self.hints.idle_latency_us {
@@ -165,6 +198,10 @@ impl InForce {
             if let Some(want) = self.epp_of(mode, &policy) {
                 wanted.insert(policy.join(EPP_FILE), want);
             }
+        }
+        if self.hints.moves_irqs() {
+            let targets = self.irqs.targets().iter();
+            wanted.extend(targets.map(|(path, target)| (path.clone(), Want::Irq(target.clone()))));
         }
         wanted
     }
@@ -190,6 +227,10 @@ impl InForce {
             Some(held) if held.ours.contains(&now) => held.clone(),
             _ => Entry::found(now.clone()),
         };
+        if let Want::Irq(target) = want {
+            let home = target.home.map(|cpu| cpu.to_string());
+            entry.by_way_of = entry.by_way_of.or(home);
+        }
         let value = want.value(&entry.original);
         if value == now && entry.ours.is_empty() {
             return None;
@@ -203,6 +244,12 @@ impl InForce {
         let Change { path, want, value, mut entry } = change;
         match record::write(&path, &value) {
             Err(err) if err.kind() == ErrorKind::NotFound => return Ok(()),
+            // Not every interrupt that seems to may be moved, and that is no news.
+            Err(err) if matches!(want, Want::Irq(_)) => {
+                debug!("{} stays as it is: {err}", path.display());
+                self.irqs.refuse(&path);
+                return Ok(());
+            }
             written => {
                 written.with_context(|| format!("cannot write {value} to {}", path.display()))?;
             }

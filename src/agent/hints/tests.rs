@@ -1,5 +1,7 @@
 //! With made-up trees.
 
+mod irqs;
+
 use std::fs;
 use std::mem;
 use std::os::unix::fs::symlink;

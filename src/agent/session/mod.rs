@@ -34,8 +34,8 @@ use crate::settings::workloads::Treatment;
 /// How soon a cgroup that begins is treated as the table says.
 const CGROUP_PERIOD: Duration = Duration::from_secs(1);
 
-/// The bound on idle latencies follows the active set that slowly: it is for what works for
-/// long, and writing it is not free.
+/// The bound on idle latencies and interrupts follow the active set that slowly: they are for what
+/// works for long, and writing them is not free.
 const HINT_PERIOD: Duration = Duration::from_secs(5);
 
 /// How a run of the scheduler ended.
@@ -129,14 +129,14 @@ impl<'a> Session<'a> {
             (true, Choice::Auto) => Some(auto::PERIOD),
             (true, Choice::Fixed(_)) => None,
         };
-        let hints = self.kept.desired.hints.idle_latency_us.map(|_| HINT_PERIOD);
+        let hints = self.kept.desired.hints.follow_active_set().then_some(HINT_PERIOD);
         let lease = self.leases.left(Instant::now());
         self.timer = looks.into_iter().chain(hints).chain(lease).min().map_or_else(never, after);
     }
 
     /// What nobody reports: what `auto` goes by, and new cgroups.
     pub fn look_around(&mut self) {
-        if self.kept.desired.hints.idle_latency_us.is_some() {
+        if self.kept.desired.hints.follow_active_set() {
             self.hint();
         }
         if let Err(err) = self.end_leases(Instant::now()) {
@@ -195,7 +195,7 @@ impl<'a> Session<'a> {
         Ok(took_us)
     }
 
-    /// Tells the idle and frequency drivers what goes with the mode and the active set.
+    /// Has the hints follow the mode and the active set.
     fn hint(&mut self) {
         if !self.kept.hints.is_in_use() {
             return;
@@ -203,7 +203,9 @@ impl<'a> Session<'a> {
         let looked = self.scheduler.snapshot(&self.ranks).and_then(|now| {
             let ranked = self.ranks.cpus().iter().enumerate();
             let active = ranked.filter(|&(rank, _)| now.is_active(rank));
-            let cpus: Vec<usize> = active.map(|(_, cpu)| cpu.cpu).collect();
+            let active: Vec<_> = active.map(|(_, cpu)| (cpu.cpu, cpu.node)).collect();
+            self.kept.hints.set_active(&active);
+            let cpus: Vec<usize> = active.iter().map(|&(cpu, _)| cpu).collect();
             self.kept.hints.apply(self.policy.mode, &cpus)
         });
         if let Err(err) = looked {

@@ -1,0 +1,78 @@
+#!/usr/bin/env bash
+# Interrupts that follow the active set, on this machine's own: those that may move may come to no surplus CPU,
+# and what was there is back when all CPUs are active, when it ends, and after a kill.
+# only: 7
+# vm: --virtual-time
+. "$(dirname "$0")/lib.bash"
+
+# Those of devices that may be moved: what the kernel spreads itself refuses to be written.
+irqs=''
+for dir in /proc/irq/*/*/; do
+	irq=$(basename "$(dirname "$dir")")
+	{ echo "$(</proc/irq/$irq/smp_affinity_list)" >/proc/irq/"$irq"/smp_affinity_list; } 2>/dev/null || continue
+	irqs+="$irq "
+done
+affinities() { for irq in $irqs; do echo "$irq: $(</proc/irq/$irq/smp_affinity_list)"; done; }
+
+# Interrupts that may come to CPU 2 or 3: bound to those, or free to come anywhere and there now.
+strays() {
+	local irq
+	for irq in $irqs; do
+		case $(</proc/irq/$irq/smp_affinity_list)/$(</proc/irq/$irq/effective_affinity_list) in
+		[01]/* | 0-3/[01]) ;;
+		*) echo "$irq" ;;
+		esac
+	done
+}
+[ -n "$(strays)" ] || skip "no interrupt that may be moved comes to CPU 2 or 3"
+
+# All must come to CPUs 0 and 1.
+are_moved() {
+	local i
+	for i in $(seq 300); do
+		[ -n "$(strays)" ] || return 0
+		nap 0.1
+	done
+	fail "$(strays) may come to surplus CPUs: $(affinities) ($i looks)"
+}
+
+# Each may come where it might in the beginning.
+are_back() {
+	local i
+	for i in $(seq 300); do
+		[ "$(affinities)" != "$before" ] || return 0
+		nap 0.1
+	done
+	fail "not put back: $(affinities), not $before ($i looks)"
+}
+
+echo "one that somebody has bound stays"
+bound=${irqs%% *}
+irqs=${irqs#* }
+echo 2 >/proc/irq/"$bound"/smp_affinity_list
+before=$(affinities)
+
+echo "on the active CPUs"
+start --mode packing --irqs follow --max-cores 2
+are_moved
+[ "$(</proc/irq/"$bound"/smp_affinity_list)" = 2 ] || fail "the one that was bound is at $(</proc/irq/"$bound"/smp_affinity_list)"
+scx_powerpack mode spread --max-cores all >/dev/null
+are_back
+scx_powerpack mode packing --max-cores 2 >/dev/null
+are_moved
+stop
+are_back
+
+echo "killed: the next one puts them back"
+start --mode packing --irqs follow --max-cores 2
+are_moved
+stop KILL 137
+start --mode spread
+are_back
+stop
+
+echo "beside irqbalance"
+cp "$(command -v sleep)" /tmp/irqbalance
+/tmp/irqbalance 1000 &
+refused 'irqbalance runs' scx_powerpack --irqs follow
+kill $!
