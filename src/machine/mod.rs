@@ -8,6 +8,7 @@ pub mod cpufreq;
 pub mod energy_model;
 pub mod kernel;
 pub mod layout;
+pub mod power_meter;
 pub mod power_model;
 pub mod record;
 pub mod sensors;
