@@ -11,7 +11,7 @@ mod settings;
 mod subject;
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -28,7 +28,7 @@ use powerpack_sim::Machine;
 use crate::cli::CalibrateArgs;
 use crate::machine::power_meter::PowerMeter;
 use crate::machine::topology::Ranks;
-use crate::machine::{calibrated, kernel};
+use crate::machine::{calibrated, kernel, whole_file};
 use crate::settings::hints;
 use crate::signals::{EXIT_INTERRUPTED, Interrupted, hear_signals};
 use file::About;
@@ -179,15 +179,12 @@ fn lines(
     lines
 }
 
-/// Whole or not at all.
 fn write(path: &Path, text: &str) -> Result<()> {
     let say = || format!("cannot write {}", path.display());
     if let Some(dir) = path.parent() {
         fs::create_dir_all(dir).with_context(say)?;
     }
-    let new = PathBuf::from(format!("{}.new", path.display()));
-    fs::write(&new, text).with_context(say)?;
-    fs::rename(&new, path).with_context(say)
+    whole_file::write(path, text.as_bytes()).with_context(say)
 }
 
 fn print(subject: &Subject, model: &Model, path: &Path) {

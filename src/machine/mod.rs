@@ -13,3 +13,4 @@ pub mod power_model;
 pub mod record;
 pub mod sensors;
 pub mod topology;
+pub mod whole_file;
