@@ -302,7 +302,7 @@ const NR_EVENTS: usize = intf::pp_event_PP_NR_EVENTS as usize;
 const _: () = {
     assert!(size_of::<intf::pp_topology>() == 25_920);
     assert!(size_of::<intf::pp_policy>() == 56);
-    assert!(size_of::<intf::pp_cpu>() == (152 + 8 * NR_EVENTS + 8).next_multiple_of(64));
+    assert!(size_of::<intf::pp_cpu>() == (160 + 8 * NR_EVENTS + 8).next_multiple_of(64));
     assert!(size_of::<intf::pp_active>() == 32);
     assert!(size_of::<intf::pp_queue>() == 64);
     assert!(size_of::<intf::pp_limit>() == 128);
