@@ -6,6 +6,7 @@ pub mod calibrated;
 pub mod cgroups;
 pub mod cpufreq;
 pub mod energy_model;
+pub mod identity;
 pub mod kernel;
 pub mod layout;
 pub mod power_meter;
