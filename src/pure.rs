@@ -73,6 +73,7 @@ struct Need {
 unsafe extern "C" {
     safe fn native_util_decay(util: u32, dt: u64) -> u32;
     safe fn native_util_run(util: u32, dt: u64, capacity: u32) -> u32;
+    safe fn native_work(ran: u64, capacity: u32) -> u64;
     safe fn native_util_est(est: u32, util: u32) -> u32;
     safe fn native_run_est(est: u64, run: u64) -> u64;
     safe fn native_latency_bucket(ns: u64) -> u32;
@@ -217,6 +218,14 @@ fn a_periodic_task_settles_at_its_share() {
     }
     let share = f64::from(util) / f64::from(FULL);
     assert!((0.12..0.17).contains(&share), "3 ms in 20 is 15 %, found {share}");
+}
+
+#[test]
+fn work_is_time_by_the_speed_of_the_cpu() {
+    assert_eq!(native_work(3 * MS, 1024), 3 * MS);
+    assert_eq!(native_work(3 * MS, 256), 3 * MS / 4);
+    // A day in one go.
+    assert_eq!(native_work(86_400_000 * MS, 512), 43_200_000 * MS);
 }
 
 #[test]

@@ -5,11 +5,14 @@
 
 mod config_watch;
 mod desired;
+mod energy_choice;
 pub mod events;
+mod evidence_file;
 pub mod hints;
 mod load;
 mod metrics;
 mod power_profile;
+mod proof;
 pub mod server;
 mod services;
 mod session;

@@ -6,6 +6,7 @@ use std::fs;
 use anyhow::Result;
 
 use super::results::Machine;
+use crate::machine::identity;
 use crate::machine::topology::Ranks;
 
 /// This machine. Fails when its topology cannot be read.
@@ -14,15 +15,10 @@ pub fn describe() -> Result<Machine> {
     let online: Vec<_> = ranks.cpus().iter().filter(|cpu| cpu.online).collect();
     let nr = |keys: BTreeSet<(usize, usize)>| keys.len();
     let cpuinfo = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
-    let model = cpuinfo
-        .lines()
-        .find_map(|line| line.strip_prefix("model name")?.split_once(':'))
-        .map(|(_, model)| model.trim().to_owned())
-        .or_else(|| device_tree("model").into_iter().next());
     let kernel = fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
     Ok(Machine {
         kernel: format!("Linux {}", kernel.trim()),
-        model: model.unwrap_or_else(|| "unknown".to_owned()),
+        model: identity::model().unwrap_or_else(|| "unknown".to_owned()),
         cpus: online.len(),
         cores: nr(online.iter().map(|cpu| (cpu.package, cpu.core)).collect()),
         llcs: nr(online.iter().map(|cpu| (cpu.package, cpu.llc)).collect()),
@@ -31,24 +27,18 @@ pub fn describe() -> Result<Machine> {
     })
 }
 
-/// The strings of a property of the device tree's root; without one, none.
-fn device_tree(property: &str) -> Vec<String> {
-    let text = fs::read_to_string(format!("/proc/device-tree/{property}")).unwrap_or_default();
-    text.split_terminator('\0').map(str::to_owned).collect()
-}
-
 /// What it says it is, if it says that it is no hardware: x86 by a flag of its CPUs, arm64 by the
 /// machine that hypervisors offer.
 fn virtual_machine(cpuinfo: &str) -> Option<String> {
     let flags = cpuinfo.lines().find(|line| line.starts_with("flags")).unwrap_or_default();
     if !flags.split_whitespace().any(|flag| flag == "hypervisor")
-        && !device_tree("compatible").iter().any(|machine| machine == "linux,dummy-virt")
+        && !identity::device_tree("compatible").iter().any(|machine| machine == "linux,dummy-virt")
     {
         return None;
     }
     let name = fs::read_to_string("/sys/class/dmi/id/product_name").unwrap_or_default();
     Some(match name.trim() {
-        "" => device_tree("model").pop().unwrap_or_else(|| "of unknown make".to_owned()),
+        "" => identity::device_tree("model").pop().unwrap_or_else(|| "of unknown make".to_owned()),
         name => name.to_owned(),
     })
 }

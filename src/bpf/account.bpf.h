@@ -67,6 +67,7 @@ verified_once int account_run(struct pp_task *task, struct pp_cpu *cpu __arg_non
 		return 0;
 	update_cpu_util(cpu, now);
 	cpu->busy_ns += ran;
+	cpu->work_ns += pp_work(ran, capacity_now(cpu));
 	cpu->running_since_ns = now;
 	if (!task)
 		return 0;
@@ -99,6 +100,7 @@ static __always_inline void account_rt(struct pp_cpu *cpu, u64 now)
 		cpu->rt_est_ns = pp_run_est(cpu->rt_est_ns, ran);
 	cpu->rt_preempts = 0;
 	cpu->busy_ns += ran;
+	cpu->work_ns += pp_work(ran, capacity_now(cpu));
 	cpu->rt_ns += ran;
 }
 

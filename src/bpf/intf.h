@@ -192,12 +192,13 @@ struct pp_cpu {
 	u64 rt_est_ns;	  /* for how long they are expected to take it */
 	u64 rt_since_ns;  /* since when a higher class has had the CPU; 0: it has not */
 	u64 clock_offset; /* see pp_clock_offset() */
+	u64 work_ns;	  /* the work done since the scheduler was loaded: see pp_work() */
 	u64 events[PP_NR_EVENTS];
 	u32 rank; /* its place in the order in which CPUs are filled */
 	enum pp_cpu_state state;
 } __attribute__((aligned(64)));
 /* It grows by whole cache lines with the table of events. Before them, they, rank and state. */
-_Static_assert(sizeof(struct pp_cpu) == (152 + 8 * PP_NR_EVENTS + 8 + 63) / 64 * 64,
+_Static_assert(sizeof(struct pp_cpu) == (160 + 8 * PP_NR_EVENTS + 8 + 63) / 64 * 64,
 	       "pp_cpu is shared with Rust");
 
 /* A queue is a DSQ and what is known of it. */

@@ -79,6 +79,12 @@ static inline u32 pp_capacity_now(u32 capacity, u32 freq)
 	return freq ? capacity * freq / PP_CAPACITY_MAX : capacity;
 }
 
+/* What is done in @ran_ns at @capacity: the time that all of the fastest CPU would take (ns). */
+static inline u64 pp_work(u64 ran_ns, u32 capacity)
+{
+	return ran_ns * capacity / PP_CAPACITY_MAX;
+}
+
 /*
  * util_est (kernel/sched/fair.c): what a task used when it last went to sleep,
  * remembered. It follows a rise at once and a fall by a quarter each time, so

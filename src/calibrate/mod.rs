@@ -11,7 +11,7 @@ mod settings;
 mod subject;
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -26,9 +26,9 @@ use powerpack_load::schedstat::Reading;
 use powerpack_sim::Machine;
 
 use crate::cli::CalibrateArgs;
-use crate::machine::sensors::Sources;
+use crate::machine::power_meter::PowerMeter;
 use crate::machine::topology::Ranks;
-use crate::machine::{calibrated, kernel};
+use crate::machine::{calibrated, kernel, whole_file};
 use crate::settings::hints;
 use crate::signals::{EXIT_INTERRUPTED, Interrupted, hear_signals};
 use file::About;
@@ -74,8 +74,8 @@ fn calibrate(stop: &Arc<AtomicBool>, path: &Path) -> Result<()> {
         );
     }
     let root = hints::root();
-    let mut sources = Sources::of_power(&root);
-    check_meter(&mut sources)?;
+    let mut meter = PowerMeter::begin(&root);
+    check_meter(&meter)?;
     let settings = Settings::begin()?;
     let stopped = Arc::clone(stop);
     hear_signals(move |_| stopped.store(true, Ordering::Relaxed))?;
@@ -83,18 +83,18 @@ fn calibrate(stop: &Arc<AtomicBool>, path: &Path) -> Result<()> {
     let loads_before = kernel::enable_seq();
     // Read after what a killed predecessor left is put back.
     let subject = Subject::read(&Ranks::read()?, &root)?;
-    let step = sources.step(METER_STEP_MAX);
+    let step = meter.step(METER_STEP_MAX);
     let length = (step * BLOCK_STEPS).clamp(BLOCK_MIN, BLOCK_MAX);
     let settle = step.max(SETTLE_MIN);
-    let meter = sources.meter();
-    let observer = Observer { subject: &subject, settings, sources, stop, settle, length };
+    let title = meter.title();
+    let observer = Observer { subject: &subject, settings, meter, stop, settle, length };
     let seen = measure(observer)?;
     ensure!(
         kernel::enable_seq() == loads_before,
         "a sched_ext scheduler was loaded meanwhile, and was measured too: begin again"
     );
     let model = model::find(&subject, &seen)?;
-    let about = About { lines: lines(&subject, &model, seen.len(), length, meter), seen: &seen };
+    let about = About { lines: lines(&subject, &model, seen.len(), length, title), seen: &seen };
     let text = file::text(&subject, &model, &about);
     Machine::parse(&text).context("what was measured makes no machine")?;
     write(path, &text)?;
@@ -103,15 +103,8 @@ fn calibrate(stop: &Arc<AtomicBool>, path: &Path) -> Result<()> {
 }
 
 /// Fails with a sentence if nothing measures power.
-fn check_meter(sources: &mut Sources) -> Result<()> {
-    sources.look();
-    if sources.power_w(1.0).is_none() {
-        bail!(
-            "nothing here measures {}",
-            sources.missing().first().map_or("power", String::as_str)
-        );
-    }
-    Ok(())
+fn check_meter(meter: &PowerMeter) -> Result<()> {
+    meter.missing().map_or(Ok(()), |why| bail!("nothing here measures power: {why}"))
 }
 
 /// Fails with a sentence if more runs than on an idle machine.
@@ -186,15 +179,12 @@ fn lines(
     lines
 }
 
-/// Whole or not at all.
 fn write(path: &Path, text: &str) -> Result<()> {
     let say = || format!("cannot write {}", path.display());
     if let Some(dir) = path.parent() {
         fs::create_dir_all(dir).with_context(say)?;
     }
-    let new = PathBuf::from(format!("{}.new", path.display()));
-    fs::write(&new, text).with_context(say)?;
-    fs::rename(&new, path).with_context(say)
+    whole_file::write(path, text.as_bytes()).with_context(say)
 }
 
 fn print(subject: &Subject, model: &Model, path: &Path) {
@@ -223,8 +213,7 @@ mod tests {
 
     #[test]
     fn a_machine_without_a_meter_is_refused() {
-        let said =
-            check_meter(&mut Sources::of_power(Path::new("/nowhere"))).unwrap_err().to_string();
+        let said = check_meter(&PowerMeter::begin(Path::new("/nowhere"))).unwrap_err().to_string();
         assert!(said.starts_with("nothing here measures power: no RAPL counters"), "{said}");
     }
 

@@ -14,7 +14,7 @@ use super::plan::Block;
 use super::settings::{Settings, number};
 use super::subject::Subject;
 use crate::machine::layout::Group;
-use crate::machine::sensors::Sources;
+use crate::machine::power_meter::PowerMeter;
 use crate::signals::Interrupted;
 
 /// Ctrl-C takes effect, and a battery is read, after this time at most.
@@ -28,7 +28,7 @@ const TRIES: usize = 3;
 pub struct Observer<'a> {
     pub subject: &'a Subject,
     pub settings: Settings,
-    pub sources: Sources,
+    pub meter: PowerMeter,
     pub stop: &'a AtomicBool,
     /// How long a block is held before it is measured, and is measured if CPUs are busy.
     pub settle: Duration,
@@ -63,16 +63,16 @@ impl Observer<'_> {
         let load = Load::start(&block.busy, block.waking);
         self.wait(self.settle)?;
         let before = self.counts(&block.busy)?;
-        self.sources.look();
-        self.sources.reset();
+        self.meter.look();
+        self.meter.reset();
         let begin_ns = clock::now_ns();
         self.wait(block.length(self.length))?;
         let mhz = self.subject.mhz_now(&block.busy);
         let after = self.counts(&block.busy)?;
-        self.sources.look();
+        self.meter.look();
         let seconds = (clock::now_ns() - begin_ns) as f64 / NS_PER_S;
         load.end()?;
-        let power_w = self.sources.power_w(seconds);
+        let power_w = self.meter.power_w(seconds);
         ensure!(power_w.is_some(), "nothing measures power any more: is a charger connected?");
         let mut seen = self.seen(&before, &after, seconds);
         seen.power_mw = power_w.unwrap_or_default() * 1e3;
@@ -90,7 +90,7 @@ impl Observer<'_> {
                 return Ok(());
             }
             thread::sleep(left.min(STEP));
-            self.sources.look();
+            self.meter.look();
         }
     }
 

@@ -110,6 +110,9 @@ fn print_status(status: &Status) {
         let cgroups = status.above_ceiling.join(", ");
         println!("above the ceiling, as their cpuset has no CPU below: {cgroups}");
     }
+    for sentence in &status.energy_compared {
+        println!("energy compared: {sentence}");
+    }
     for limit in &status.limits {
         println!("{}", limit_line(limit));
     }

@@ -80,6 +80,9 @@ pub struct Status {
     /// Cgroups that use CPUs above the ceiling, as their cpuset has none below; as above.
     #[serde(default)]
     pub above_ceiling: Vec<String>,
+    /// What `auto` has found out by comparing modes, a sentence for each kind of load; as above.
+    #[serde(default)]
+    pub energy_compared: Vec<String>,
     /// CPU numbers in rank order.
     pub ranks: Vec<usize>,
     /// Since the scheduler was loaded (s).
@@ -166,6 +169,7 @@ impl StatusClock {
             ignored_cpu_max: vec![],
             limits: vec![],
             above_ceiling: vec![],
+            energy_compared: vec![],
             ranks: ranks.cpus().iter().map(|cpu| cpu.cpu).collect(),
             uptime_s: seconds(now.now_ns.saturating_sub(self.started_ns)),
             interval_s: seconds(interval_ns),

@@ -2,7 +2,7 @@
 //! put it back if we are killed.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs::{self, DirBuilder, File, OpenOptions};
+use std::fs::{self, DirBuilder, OpenOptions};
 use std::io::{self, ErrorKind, Write};
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
@@ -10,6 +10,8 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result, ensure};
 use log::{info, warn};
 use serde::{Deserialize, Serialize};
+
+use super::whole_file::{self, with_ending};
 
 /// A file of sysfs that holds, or is about to hold, a value of ours.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -214,29 +216,10 @@ fn move_aside(path: &Path, why: &anyhow::Error) {
     }
 }
 
-fn with_ending(path: &Path, ending: &str) -> PathBuf {
-    let mut name = path.as_os_str().to_owned();
-    name.push(ending);
-    name.into()
-}
-
-/// Whole or not at all.
 fn save(path: &Path, entries: &Entries) -> Result<()> {
     if let Some(dir) = path.parent() {
         // As the control socket's, which is beside it.
         DirBuilder::new().recursive(true).mode(0o700).create(dir)?;
     }
-    let new = with_ending(path, ".new");
-    let saved = save_as(&new, entries).and_then(|()| Ok(fs::rename(&new, path)?));
-    if saved.is_err() {
-        // Nothing else is to be done about half a file.
-        let _ = fs::remove_file(&new);
-    }
-    saved
-}
-
-fn save_as(path: &Path, entries: &Entries) -> Result<()> {
-    let mut file = File::create(path)?;
-    file.write_all(&serde_json::to_vec(entries)?)?;
-    Ok(file.sync_all()?)
+    Ok(whole_file::write(path, &serde_json::to_vec(entries)?)?)
 }

@@ -41,6 +41,8 @@ pub struct Scheduler<'a> {
     link: Option<Link>,
     slot: u32,
     power_source: Source,
+    /// What mode energy goes by was said.
+    has_said_source: bool,
 }
 
 /// libbpf maps the programs' variables into memory as it loads them.
@@ -79,8 +81,10 @@ impl<'a> Scheduler<'a> {
             log_verified(&skel);
         }
         let link = scx_ops_attach!(skel, powerpack_ops).map_err(kernel::explain_attach_failure)?;
-        say_what_energy_goes_by(policy, power_source);
-        Ok(Scheduler { skel, link: Some(link), slot: 0, power_source })
+        let mut scheduler =
+            Scheduler { skel, link: Some(link), slot: 0, power_source, has_said_source: false };
+        scheduler.say_what_energy_goes_by(policy);
+        Ok(scheduler)
     }
 
     /// Puts `policy` in force: one write and one BPF call, nothing is detached.
@@ -93,7 +97,7 @@ impl<'a> Scheduler<'a> {
         let input = ProgramInput { context_in: Some(bytes_of(&mut args)), ..Default::default() };
         self.skel.progs.apply_policy.test_run(input).context("cannot switch")?;
         self.slot = slot;
-        say_what_energy_goes_by(policy, self.power_source);
+        self.say_what_energy_goes_by(policy);
         let active_set = &self.skel.maps.bss_pp_active_data.as_ref().context(NO_DATA)?.active_set;
         let active = || load::<_, intf::pp_active>(active_set);
         while active().stale != 0 && begin.elapsed() < SIZING_LIMIT {
@@ -164,6 +168,11 @@ impl<'a> Scheduler<'a> {
         })
     }
 
+    /// What says what the machine's CPUs take.
+    pub fn power_source(&self) -> Source {
+        self.power_source
+    }
+
     /// A descriptor that becomes readable when the kernel ends the scheduler.
     pub fn exit_fd(&self) -> Result<OwnedFd> {
         Ok(self.skel.maps.exit_ring.as_fd().try_clone_to_owned()?)
@@ -174,6 +183,14 @@ impl<'a> Scheduler<'a> {
         let ended = self.kernel_exit();
         drop(self.link.take());
         ended.or_else(|| self.kernel_exit())
+    }
+
+    /// As that mode begins for the first time.
+    fn say_what_energy_goes_by(&mut self, policy: Policy) {
+        if policy.mode == Mode::Energy && !self.has_said_source {
+            info!("mode energy goes by {}", self.power_source);
+            self.has_said_source = true;
+        }
     }
 
     fn kernel_exit(&self) -> Option<KernelExit> {
@@ -187,12 +204,6 @@ pub fn quiet_libbpf(verbose: bool) {
         debug!("{}", message.trim_end());
     }
     libbpf_rs::set_print(verbose.then_some((PrintLevel::Debug, log)));
-}
-
-fn say_what_energy_goes_by(policy: Policy, source: Source) {
-    if policy.mode == Mode::Energy {
-        info!("mode energy goes by {source}");
-    }
 }
 
 /// How many instructions the verifier looked at, by program: that is what loading takes
@@ -302,7 +313,7 @@ const NR_EVENTS: usize = intf::pp_event_PP_NR_EVENTS as usize;
 const _: () = {
     assert!(size_of::<intf::pp_topology>() == 25_920);
     assert!(size_of::<intf::pp_policy>() == 56);
-    assert!(size_of::<intf::pp_cpu>() == (152 + 8 * NR_EVENTS + 8).next_multiple_of(64));
+    assert!(size_of::<intf::pp_cpu>() == (160 + 8 * NR_EVENTS + 8).next_multiple_of(64));
     assert!(size_of::<intf::pp_active>() == 32);
     assert!(size_of::<intf::pp_queue>() == 64);
     assert!(size_of::<intf::pp_limit>() == 128);

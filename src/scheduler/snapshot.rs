@@ -24,6 +24,26 @@ pub struct Snapshot {
 }
 
 impl Snapshot {
+    /// How many CPUs there are online.
+    pub fn nr_online(&self) -> usize {
+        self.online().count()
+    }
+
+    /// What all CPUs have done since the scheduler was loaded, as the time that the fastest one would take (ns).
+    pub fn work_ns(&self) -> u64 {
+        self.cpus.iter().map(|cpu| cpu.work_ns).sum()
+    }
+
+    /// What those that are online can do, in that of the fastest one.
+    pub fn capacity(&self) -> f64 {
+        let all: f64 = self.online().map(|cpu| f64::from(cpu.capacity)).sum();
+        all / f64::from(intf::pp_limits_PP_CAPACITY_MAX)
+    }
+
+    fn online(&self) -> impl Iterator<Item = &intf::pp_cpu> {
+        self.cpus.iter().filter(|cpu| cpu.online != 0)
+    }
+
     /// Whether the CPU of that rank is active.
     pub fn is_active(&self, rank: usize) -> bool {
         let word = self.active_ranks.get(rank / WORD_BITS);

@@ -1,4 +1,5 @@
-//! Mode `auto`: which mode, by power profile, power source and load.
+//! Mode `auto`: which mode, by power profile, power source and load; and where another one may be chosen that
+//! takes less energy.
 
 use std::fs;
 use std::path::Path;
@@ -24,8 +25,11 @@ const CALM_LOOKS: u32 = 6;
 pub struct Rules {
     /// The desktop's power profile goes before everything else.
     pub power_profile: bool,
-    /// On battery the machine packs, whatever its load.
+    /// On battery the machine saves energy, whatever its load.
     pub battery: bool,
+    /// Where something measures power modes take turns now and then, and the one that takes the least is
+    /// kept.
+    pub measure: bool,
     /// From this load on the machine is busy: packing and spread use nearly the same CPUs
     /// then, and spread has no queueing (1..=100 % of its capacity).
     pub busy_pct: u32,
@@ -38,7 +42,14 @@ pub struct Rules {
 
 impl Default for Rules {
     fn default() -> Self {
-        Rules { power_profile: true, battery: true, busy_pct: 60, calm_pct: 30, pressure_pct: 20 }
+        Rules {
+            power_profile: true,
+            battery: true,
+            measure: true,
+            busy_pct: 60,
+            calm_pct: 30,
+            pressure_pct: 20,
+        }
     }
 }
 
@@ -86,6 +97,26 @@ impl Evidence {
     }
 }
 
+/// What the rules say.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Ruled {
+    pub mode: Mode,
+    pub why: String,
+    /// Energy decides: another mode may take less.
+    pub is_open: bool,
+}
+
+impl Ruled {
+    fn fixed(mode: Mode, why: &str) -> Self {
+        Ruled { mode, why: why.to_owned(), is_open: false }
+    }
+
+    /// It packs, unless another mode is known to take less.
+    fn open(why: &str) -> Self {
+        Ruled { mode: Mode::Packing, why: why.to_owned(), is_open: true }
+    }
+}
+
 /// Remembers how long it has been busy or calm.
 #[derive(Clone, Debug, Default)]
 pub struct Chooser {
@@ -106,24 +137,26 @@ impl Chooser {
     }
 
     /// Which mode, and why.
-    pub fn choose(&mut self, now: &Evidence, rules: &Rules) -> (Mode, String) {
+    pub fn choose(&mut self, now: &Evidence, rules: &Rules) -> Ruled {
         match now.profile {
             _ if !rules.power_profile => {}
             PowerProfile::Performance => {
-                return (Mode::Spread, "power profile performance".into());
+                return Ruled::fixed(Mode::Spread, "power profile performance");
             }
-            PowerProfile::Powersave => return (Mode::Packing, "power profile power-saver".into()),
+            PowerProfile::Powersave => {
+                return Ruled::fixed(Mode::Packing, "power profile power-saver");
+            }
             PowerProfile::Balanced { .. } | PowerProfile::Unknown => {}
         }
         if rules.battery && now.on_battery == Some(true) {
-            return (Mode::Packing, "on battery".into());
+            return Ruled::open("on battery");
         }
         self.follow(now, rules);
         let load = format!("load {:.0} %, pressure {:.0} %", now.load_pct, now.pressure_pct);
         if self.spreads {
-            (Mode::Spread, format!("busy: {load}"))
+            Ruled::fixed(Mode::Spread, &format!("busy: {load}"))
         } else {
-            (Mode::Packing, format!("the load fits: {load}"))
+            Ruled::open(&format!("the load fits: {load}"))
         }
     }
 
@@ -185,12 +218,14 @@ mod tests {
         let busy = Evidence { load_pct: 99.0, ..quiet() };
         let performance =
             Evidence { profile: PowerProfile::Performance, on_battery: Some(true), ..quiet() };
-        assert_eq!(chooser.choose(&performance, &rules).0, Mode::Spread);
+        let ruled = chooser.choose(&performance, &rules);
+        assert_eq!((ruled.mode, ruled.is_open), (Mode::Spread, false));
         for _ in 0..10 {
             let saver = Evidence { profile: PowerProfile::Powersave, ..busy };
-            assert_eq!(chooser.choose(&saver, &rules).0, Mode::Packing);
+            let ruled = chooser.choose(&saver, &rules);
+            assert_eq!((ruled.mode, ruled.is_open), (Mode::Packing, false));
             let battery = Evidence { on_battery: Some(true), ..busy };
-            assert_eq!(chooser.choose(&battery, &rules), (Mode::Packing, "on battery".into()));
+            assert_eq!(chooser.choose(&battery, &rules), Ruled::open("on battery"));
         }
     }
 
@@ -198,7 +233,7 @@ mod tests {
     fn load_switches_late_and_back_later_and_not_in_between() {
         let (mut chooser, rules) = (Chooser::default(), Rules::default());
         let mut modes = |evidence: Evidence, looks| -> Vec<Mode> {
-            (0..looks).map(|_| chooser.choose(&evidence, &rules).0).collect()
+            (0..looks).map(|_| chooser.choose(&evidence, &rules).mode).collect()
         };
         let busy = Evidence { load_pct: 80.0, ..quiet() };
         let between = Evidence { load_pct: 45.0, ..quiet() };
@@ -226,7 +261,9 @@ mod tests {
         let mut chooser = Chooser::default();
         let now = Evidence { profile: PowerProfile::Powersave, on_battery: Some(true), ..quiet() };
         chooser.choose(&now, &rules);
-        assert_eq!(chooser.choose(&now, &rules).0, Mode::Spread, "a load of 5 % is busy");
+        let ruled = chooser.choose(&now, &rules);
+        assert_eq!(ruled.mode, Mode::Spread, "a load of 5 % is busy");
+        assert!(!ruled.is_open, "what is busy is not slowed down to save energy");
         for (bad, said) in [
             (Rules { busy_pct: 101, ..Rules::default() }, "busy_pct 101 is out of range"),
             (Rules { calm_pct: 60, ..Rules::default() }, "calm_pct 60 must be less"),

@@ -9,7 +9,8 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 use crate::bpf_intf as intf;
 
 /// What the user chooses.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Mode {
     /// The idlest CPU: idle cores before SMT siblings, near in cache.
     Spread,
@@ -118,6 +119,7 @@ mod tests {
     fn modes_parse_by_the_name_they_print() {
         for mode in Mode::ALL {
             assert_eq!(mode.name().parse::<Mode>().unwrap(), mode);
+            assert_eq!(serde_json::to_string(&mode).unwrap(), format!("\"{mode}\""));
         }
         let err = "turbo".parse::<Mode>().unwrap_err().to_string();
         assert!(err.contains("spread, balance, packing"), "{err}");

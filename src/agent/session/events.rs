@@ -63,10 +63,12 @@ impl Session<'_> {
         }
     }
 
-    /// Latencies are measured while metrics are served: a scrape comes too seldom for a lease.
+    /// Latencies are measured while metrics are served: a scrape comes too seldom for a lease. And while modes are
+    /// compared, which ends if they suffer.
     /// systemd shows the mode.
     pub(super) fn inform_services(&mut self) {
-        if let Err(err) = self.keep_latency(self.kept.services.serves_metrics()) {
+        let keeps = self.kept.services.serves_metrics() || self.energy.compares();
+        if let Err(err) = self.keep_latency(keeps) {
             error!("{err:#}");
         }
         let summary = self.summary();

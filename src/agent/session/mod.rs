@@ -1,6 +1,7 @@
 //! A loaded scheduler and what the user wants of it: requests, mode `auto`, and the
 //! table of workloads.
 
+mod auto;
 mod events;
 mod limits;
 mod observe;
@@ -9,11 +10,12 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Result, bail};
 use crossbeam::channel::{Receiver, after, never};
-use log::{error, info, warn};
+use log::{Level, error, info, log, warn};
 use observe::Leases;
 use scx_utils::autopower::PowerProfile;
 
 use crate::agent::desired::Desired;
+use crate::agent::energy_choice::EnergyChoice;
 use crate::agent::hints::InForce;
 use crate::agent::load::LoadMeter;
 use crate::agent::services::Services;
@@ -25,9 +27,8 @@ use crate::machine::kernel;
 use crate::machine::topology::Ranks;
 use crate::scheduler::Scheduler;
 use crate::scheduler::counters::Counters;
-use crate::settings::auto::{self, Chooser, Evidence};
+use crate::settings::auto::{Chooser, PERIOD};
 use crate::settings::config;
-use crate::settings::hints::EppByMode;
 use crate::settings::policy::{Choice, Policy, PolicyArgs};
 use crate::settings::workloads::Treatment;
 
@@ -66,6 +67,7 @@ pub struct Session<'a> {
     kept: &'a mut Kept,
     chooser: Chooser,
     load: LoadMeter,
+    energy: EnergyChoice,
     /// Why `auto` chose the mode.
     reason: Option<String>,
     timer: Receiver<Instant>,
@@ -90,6 +92,7 @@ impl<'a> Session<'a> {
         clock: StatusClock,
         kept: &'a mut Kept,
     ) -> Result<Self> {
+        let energy = EnergyChoice::new(&ranks, scheduler.power_source(), &kept.desired.args);
         let mut session = Session {
             cli,
             scheduler,
@@ -99,6 +102,7 @@ impl<'a> Session<'a> {
             kept,
             chooser: Chooser::default(),
             load: LoadMeter::default(),
+            energy,
             reason: None,
             timer: never(),
             leases: Leases::default(),
@@ -126,7 +130,7 @@ impl<'a> Session<'a> {
     fn set_timer(&mut self) {
         let looks = match (self.kept.desired.table.is_empty(), self.kept.desired.choice) {
             (false, _) => Some(CGROUP_PERIOD),
-            (true, Choice::Auto) => Some(auto::PERIOD),
+            (true, Choice::Auto) => Some(PERIOD),
             (true, Choice::Fixed(_)) => None,
         };
         let hints = self.kept.desired.hints.follow_active_set().then_some(HINT_PERIOD);
@@ -154,32 +158,6 @@ impl<'a> Session<'a> {
         self.inform_services();
     }
 
-    /// Has `auto` choose; what cannot be done is said and tried again.
-    fn choose(&mut self) {
-        let load_pct = match self.scheduler.snapshot(&self.ranks) {
-            Ok(now) => self.load.pct(&now),
-            Err(err) => return warn!("cannot measure the load: {err:#}"),
-        };
-        // What we have set ourselves is no evidence.
-        let sets_epp =
-            self.kept.desired.hints.epp != EppByMode::default() || self.kept.hints.holds_epp();
-        let profile = match self.kept.profile {
-            PowerProfile::Unknown if !sets_epp => None,
-            profile => Some(profile),
-        };
-        let evidence = Evidence::gather(load_pct, profile);
-        let (mode, reason) = self.chooser.choose(&evidence, &self.kept.desired.rules);
-        if mode != self.policy.mode {
-            info!("auto: {reason}");
-            // --pack small is for packing alone: in another mode it waits.
-            let args = self.kept.desired.args.for_mode(mode);
-            if let Err(err) = self.apply(self.policy.with(mode, &args)) {
-                warn!("auto cannot switch to mode {mode}: {err:#}");
-            }
-        }
-        self.reason = Some(reason);
-    }
-
     /// Puts a policy in force; the time it took (us).
     fn apply(&mut self, policy: Policy) -> Result<f64> {
         let policy = policy.checked(&self.ranks)?;
@@ -188,9 +166,13 @@ impl<'a> Session<'a> {
         self.kept.desired.mode = policy.mode;
         self.hint();
         let took_us = applied.took.as_secs_f64() * 1e6;
-        info!(
+        // Modes that take turns are not news.
+        let level = if self.energy.compares() { Level::Debug } else { Level::Info };
+        log!(
+            level,
             "switched to mode {} in {took_us:.0} us; {} CPUs active",
-            policy.mode, applied.active
+            policy.mode,
+            applied.active
         );
         Ok(took_us)
     }
@@ -265,6 +247,9 @@ impl<'a> Session<'a> {
     fn follow(&mut self, choice: Choice) {
         self.kept.desired.choice = choice;
         self.reason = None;
+        // Knobs may have changed.
+        let source = self.scheduler.power_source();
+        self.energy = EnergyChoice::new(&self.ranks, source, &self.kept.desired.args);
         if choice == Choice::Auto {
             self.chooser = Chooser::default();
             self.choose();
@@ -313,6 +298,7 @@ impl<'a> Session<'a> {
             status.ignored_cpu_max = limits::without_place(&status.limits);
         }
         status.above_ceiling = self.above_ceiling(&status);
+        status.energy_compared = self.energy.sentences();
         Ok(Reply::Status(status))
     }
 

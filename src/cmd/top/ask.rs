@@ -12,7 +12,7 @@ use crossbeam::channel::{Receiver, Sender, unbounded};
 use super::cpu_states::CpuStates;
 use super::model::{Machine, Sample, Task};
 use crate::control::protocol::{Reply, Request, ask};
-use crate::machine::sensors::Sources;
+use crate::machine::power_meter::PowerMeter;
 use crate::scheduler::placement::TaskStatus;
 
 /// How many of the busiest tasks are requested.
@@ -83,7 +83,7 @@ fn named(task: &TaskStatus) -> Task {
 
 /// What the machine reports from look to look.
 struct Watch {
-    sources: Sources,
+    meter: PowerMeter,
     cpus: CpuStates,
     begin: Instant,
     since: Instant,
@@ -93,21 +93,21 @@ struct Watch {
 impl Watch {
     fn begin() -> Self {
         let (root, now) = (Path::new("/"), Instant::now());
-        let (sources, cpus) = (Sources::of_power(root), CpuStates::begin(root));
-        Watch { sources, cpus, begin: now, since: now, last: Machine::default() }
+        let (meter, cpus) = (PowerMeter::begin(root), CpuStates::begin(root));
+        Watch { meter, cpus, begin: now, since: now, last: Machine::default() }
     }
 
     /// Over the time since the last look that was long enough.
     fn look(&mut self) -> Machine {
         let interval = self.since.elapsed();
         if interval >= INTERVAL_MIN {
-            self.sources.look();
+            self.meter.look();
             let seconds = interval.as_secs_f64();
             self.last = Machine {
-                power_w: self.sources.power_w(seconds),
+                power_w: self.meter.power_w(seconds),
                 cpus: self.cpus.look(self.begin.elapsed().as_secs_f64()),
             };
-            self.sources.reset();
+            self.meter.reset();
             self.since = Instant::now();
         }
         self.last.clone()

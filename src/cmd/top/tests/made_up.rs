@@ -54,6 +54,7 @@ pub fn status(cpus: usize, second: u64) -> Status {
         ignored_cpu_max: vec![],
         limits: vec![],
         above_ceiling: vec![],
+        energy_compared: vec![],
         ranks: vec![],
         uptime_s: second as f64,
         interval_s: 1.0,

@@ -1,0 +1,309 @@
+//! What measures this machine's power: counters of energy (RAPL, hwmon), else a meter of power (hwmon), else the
+//! battery's rate.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use super::sensors::{entries, mean, name, number};
+
+/// No meter changes what it says more often.
+const STEP_MIN: Duration = Duration::from_millis(1);
+/// The driver of hwmon that counts the energy of AMD's sockets, and the label of those counters.
+const SOCKETS: (&str, &str) = ("amd_energy", "Esocket");
+/// The driver of hwmon for ACPI's power meter, which is of the whole machine. (Others are of a part, as a graphics
+/// card or a drive.)
+const ACPI_METER: &str = "power_meter";
+
+/// A counter of energy (uJ), and where it begins again.
+struct Counter {
+    path: PathBuf,
+    /// 0: it does not.
+    range_uj: u64,
+    last_uj: u64,
+    used_uj: u64,
+}
+
+impl Counter {
+    fn begin(path: PathBuf, range_uj: u64) -> Option<Self> {
+        let last_uj = number(&path)?;
+        Some(Counter { path, range_uj, last_uj, used_uj: 0 })
+    }
+
+    fn look(&mut self) {
+        let now = number(&self.path).unwrap_or(self.last_uj);
+        let wrapped = if now < self.last_uj { self.range_uj } else { 0 };
+        self.used_uj += (now + wrapped).saturating_sub(self.last_uj);
+        self.last_uj = now;
+    }
+}
+
+/// Where power is read if nothing counts energy.
+enum Gauge {
+    /// A file in uW.
+    Machine(PathBuf),
+    Battery(PathBuf),
+}
+
+impl Gauge {
+    /// What it says now (W).
+    fn read_w(&self) -> Option<f64> {
+        match self {
+            Gauge::Machine(path) => number(path).map(|uw| uw as f64 / 1e6),
+            Gauge::Battery(dir) => discharge_w(dir),
+        }
+    }
+}
+
+/// Measures from its beginning or its last reset.
+pub struct PowerMeter {
+    counters: Vec<Counter>,
+    gauge: Option<Gauge>,
+    sampled_w: Vec<f64>,
+    title: &'static str,
+}
+
+impl PowerMeter {
+    /// The best one below `root` (`/` but in tests), beginning now.
+    pub fn begin(root: &Path) -> Self {
+        let of = |counters, gauge, title| PowerMeter { counters, gauge, sampled_w: vec![], title };
+        let packages = rapl(root);
+        if !packages.is_empty() {
+            return of(packages, None, "RAPL counters of packages");
+        }
+        let sockets = sockets(root);
+        if !sockets.is_empty() {
+            return of(sockets, None, "hwmon counters of sockets");
+        }
+        match acpi_meter(root) {
+            Some(path) => of(vec![], Some(Gauge::Machine(path)), "ACPI's power meter"),
+            None => of(vec![], battery(root).map(Gauge::Battery), "the battery"),
+        }
+    }
+
+    /// Which one it is, for the user.
+    pub fn title(&self) -> &'static str {
+        self.title
+    }
+
+    /// Whether energy is counted: what passed between two looks is exact. Else power is sampled, and what is read may
+    /// be some seconds old.
+    pub fn is_exact(&self) -> bool {
+        !self.counters.is_empty()
+    }
+
+    /// Whether it says anything now: a battery does only while it is discharged.
+    pub fn measures(&self) -> bool {
+        self.is_exact() || self.gauge.as_ref().and_then(Gauge::read_w).is_some()
+    }
+
+    /// Looks: at least when what is measured begins and ends and, where power is sampled, in between.
+    pub fn look(&mut self) {
+        self.counters.iter_mut().for_each(Counter::look);
+        self.sampled_w.extend(self.gauge.as_ref().and_then(Gauge::read_w));
+    }
+
+    /// Forgets the sums: begins now.
+    pub fn reset(&mut self) {
+        self.counters.iter_mut().for_each(|counter| counter.used_uj = 0);
+        self.sampled_w.clear();
+    }
+
+    /// Mean power over `seconds` (W); `None`: it says nothing.
+    pub fn power_w(&self, seconds: f64) -> Option<f64> {
+        if self.is_exact() {
+            let used_uj: u64 = self.counters.iter().map(|counter| counter.used_uj).sum();
+            return Some(used_uj as f64 / 1e6 / seconds);
+        }
+        mean(&self.sampled_w)
+    }
+
+    /// How long it takes from one change of what it says to the next, at most `max`.
+    pub fn step(&mut self, max: Duration) -> Duration {
+        let begin = Instant::now();
+        let mut changes = vec![];
+        let mut last = self.reading();
+        while changes.len() < 2 && begin.elapsed() < max {
+            thread::sleep(STEP_MIN);
+            self.look();
+            let now = self.reading();
+            if now != last {
+                changes.push(Instant::now());
+                last = now;
+            }
+        }
+        match changes[..] {
+            [first, second] => second - first,
+            _ => max,
+        }
+    }
+
+    /// What it says last.
+    fn reading(&self) -> (Vec<u64>, Option<f64>) {
+        let counters = self.counters.iter().map(|counter| counter.last_uj).collect();
+        (counters, self.sampled_w.last().copied())
+    }
+
+    /// Why it says nothing, if it does not: words that go on from "power: ".
+    pub fn missing(&self) -> Option<&'static str> {
+        match self.gauge {
+            _ if self.measures() => None,
+            Some(Gauge::Battery(_)) => Some(
+                "no RAPL counters in /sys/class/powercap, no meter in /sys/class/hwmon, and not on battery",
+            ),
+            _ => Some(
+                "no RAPL counters in /sys/class/powercap, no meter in /sys/class/hwmon, and no battery",
+            ),
+        }
+    }
+}
+
+/// `intel-rapl:N` are packages, `intel-rapl:N:M` parts of them; AMD's have the same names.
+fn rapl(root: &Path) -> Vec<Counter> {
+    let is_package = |path: &PathBuf| {
+        let title = fs::read_to_string(path.join("name")).unwrap_or_default();
+        name(path).matches(':').count() == 1 && title.starts_with("package")
+    };
+    let counter = |path: PathBuf| {
+        let range_uj = number(&path.join("max_energy_range_uj")).unwrap_or(0);
+        Counter::begin(path.join("energy_uj"), range_uj)
+    };
+    let dirs = entries(&root.join("sys/class/powercap"));
+    dirs.into_iter().filter(is_package).filter_map(counter).collect()
+}
+
+/// The devices of hwmon that have this driver.
+fn hwmon(root: &Path, driver: &str) -> Vec<PathBuf> {
+    let is_it = |dir: &PathBuf| {
+        fs::read_to_string(dir.join("name")).is_ok_and(|name| name.trim() == driver)
+    };
+    entries(&root.join("sys/class/hwmon")).into_iter().filter(is_it).collect()
+}
+
+fn sockets(root: &Path) -> Vec<Counter> {
+    let (driver, label) = SOCKETS;
+    let counter = |path: PathBuf| {
+        let of_counter = name(&path).strip_suffix("_label")?.to_owned();
+        let is_socket = fs::read_to_string(&path).is_ok_and(|text| text.starts_with(label));
+        let input = path.with_file_name(format!("{of_counter}_input"));
+        is_socket.then(|| Counter::begin(input, 0)).flatten()
+    };
+    hwmon(root, driver).iter().flat_map(|dir| entries(dir)).filter_map(counter).collect()
+}
+
+fn acpi_meter(root: &Path) -> Option<PathBuf> {
+    let files = |dir: PathBuf| ["power1_average", "power1_input"].map(|file| dir.join(file));
+    let mut all = hwmon(root, ACPI_METER).into_iter().flat_map(files);
+    all.find(|path| number(path).is_some_and(|uw| uw > 0))
+}
+
+fn battery(root: &Path) -> Option<PathBuf> {
+    let is_battery = |path: &PathBuf| {
+        fs::read_to_string(path.join("type")).is_ok_and(|kind| kind.trim() == "Battery")
+            && !fs::read_to_string(path.join("scope")).is_ok_and(|scope| scope.trim() == "Device")
+    };
+    entries(&root.join("sys/class/power_supply")).into_iter().find(is_battery)
+}
+
+/// What the battery supplies (W); nothing if it is not discharged.
+fn discharge_w(battery: &Path) -> Option<f64> {
+    let status = fs::read_to_string(battery.join("status")).ok()?;
+    if status.trim() != "Discharging" {
+        return None;
+    }
+    if let Some(uw) = number(&battery.join("power_now")) {
+        return Some(uw as f64 / 1e6);
+    }
+    let of = |file| number(&battery.join(file)).map(|micro| micro as f64 / 1e6);
+    Some(of("current_now")? * of("voltage_now")?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::machine::sensors::tests::{sysfs, write};
+
+    #[test]
+    fn counters_that_begin_again_are_followed() {
+        let counter = "class/powercap/intel-rapl:0/energy_uj";
+        let root = sysfs(
+            "rapl",
+            &[
+                ("class/powercap/intel-rapl:0/name", "package-0"),
+                (counter, "9000000"),
+                ("class/powercap/intel-rapl:0/max_energy_range_uj", "10000000"),
+                // A part of it, and the whole laptop: not counted twice.
+                ("class/powercap/intel-rapl:0:0/name", "core"),
+                ("class/powercap/intel-rapl:0:0/energy_uj", "1"),
+                ("class/powercap/intel-rapl:1/name", "psys"),
+                ("class/powercap/intel-rapl:1/energy_uj", "1"),
+            ],
+        );
+        let mut meter = PowerMeter::begin(&root);
+        write(&root, &[(counter, "1000000")]);
+        meter.look();
+        write(&root, &[(counter, "3000000")]);
+        meter.look();
+        assert_eq!(meter.power_w(2.0), Some(2.0));
+        meter.reset();
+        assert_eq!(meter.power_w(2.0), Some(0.0));
+        assert!(meter.is_exact() && meter.missing().is_none());
+        fs::remove_dir_all(root).unwrap();
+    }
+
+    #[test]
+    fn hwmon_counts_for_sockets_and_for_the_machine_and_not_for_its_parts() {
+        let card = [
+            ("class/hwmon/hwmon0/name", "amdgpu"),
+            ("class/hwmon/hwmon0/power1_average", "9000000"),
+        ];
+        let machine = [
+            ("class/hwmon/hwmon1/name", "power_meter"),
+            ("class/hwmon/hwmon1/power1_average", "31000000"),
+        ];
+        let sockets = [
+            ("class/hwmon/hwmon2/name", "amd_energy"),
+            ("class/hwmon/hwmon2/energy1_label", "Ecore000"),
+            ("class/hwmon/hwmon2/energy1_input", "5"),
+            ("class/hwmon/hwmon2/energy9_label", "Esocket0"),
+            ("class/hwmon/hwmon2/energy9_input", "1000000"),
+        ];
+        let root = sysfs("hwmon", &card);
+        assert!(!PowerMeter::begin(&root).measures());
+        write(&root, &machine);
+        let mut meter = PowerMeter::begin(&root);
+        meter.look();
+        assert_eq!((meter.power_w(1.0), meter.is_exact()), (Some(31.0), false));
+        write(&root, &sockets);
+        let mut meter = PowerMeter::begin(&root);
+        write(&root, &[(sockets[4].0, "7000000")]);
+        meter.look();
+        assert_eq!((meter.power_w(2.0), meter.is_exact()), (Some(3.0), true));
+        fs::remove_dir_all(root).unwrap();
+    }
+
+    #[test]
+    fn a_battery_reports_only_while_it_is_discharged() {
+        let of = |status| {
+            let root = sysfs(
+                status,
+                &[
+                    ("class/power_supply/BAT0/type", "Battery"),
+                    ("class/power_supply/BAT0/status", status),
+                    ("class/power_supply/BAT0/current_now", "1500000"),
+                    ("class/power_supply/BAT0/voltage_now", "12000000"),
+                ],
+            );
+            let mut meter = PowerMeter::begin(&root);
+            meter.look();
+            let found = (meter.power_w(1.0), meter.missing());
+            fs::remove_dir_all(root).unwrap();
+            found
+        };
+        assert_eq!(of("Discharging").0, Some(18.0));
+        let (power_w, missing) = of("Charging");
+        assert_eq!(power_w, None);
+        assert!(missing.unwrap().contains("not on battery"), "{missing:?}");
+    }
+}
