@@ -79,8 +79,11 @@ fn others_than_root_may_look() {
 fn who_asks_too_often_is_told_so_and_no_other_is() {
     let shared = shared();
     let said = |uid| format!("{:?}", shared.reply(uid, Ok(b"\"status\"".to_vec())));
-    let refused = (0..100).filter(|_| said(1000).contains("too many requests")).count();
-    assert!((70..=80).contains(&refused), "{refused} of 100 were refused");
+    let begin = Instant::now();
+    let answered = (0..100).filter(|_| !said(1000).contains("too many requests")).count() as f64;
+    // Those of one second at once, and then as time goes on: on a busy machine that is a while.
+    let most = OTHERS_PER_S * (1.0 + begin.elapsed().as_secs_f64());
+    assert!((OTHERS_PER_S..=most.max(OTHERS_PER_S)).contains(&answered), "{answered} of 100");
     assert!(said(0).contains("asked Status"));
     let mut bucket = TokenBucket::new(2.0);
     let now = Instant::now();
