@@ -50,6 +50,8 @@ pub struct Cpu {
     pub(crate) running: Option<usize>,
     /// Changes whenever what runs does.
     pub(crate) run_seq: u64,
+    /// When the tick is due that it keeps while it is idle; 0: it has not kept one since then.
+    pub(crate) idle_tick_ns: u64,
     /// Changes whenever what runs is to be done at another time.
     pub(crate) pace: u64,
     /// What ran is accounted until here (ns).
@@ -74,6 +76,7 @@ pub fn cpus_of(machine: &Machine) -> Vec<Cpu> {
             siblings: core.map(|other| other.cpu).collect(),
             running: None,
             run_seq: 0,
+            idle_tick_ns: 0,
             pace: 0,
             accounted_ns: 0,
             schedule_pending: false,

@@ -206,3 +206,19 @@ fn a_task_stands_still_while_its_cpu_is_interrupted() {
     assert_eq!(lost_us % 20.0, 0.0);
     assert!((900.0..1100.0).contains(&(lost_us / 20.0)), "{lost_us}");
 }
+
+#[test]
+fn an_idle_cpu_has_one_tick_however_often_it_is_interrupted() {
+    // Its ticks alone come too soon for the deep state, so it goes on having them.
+    let idle = "idle = [{ name = 'C1', residency_us = 1, exit_us = 0, mw = 50 }, \
+                { name = 'C6', residency_us = 9000, exit_us = 0, mw = 10 }]";
+    let mut kernel = boot(&machine("irq_us = 10", idle, ""));
+    for nth in 1..=20 {
+        kernel.run_until(nth * 100 * US);
+        kernel.interrupt(1);
+    }
+    let before_ns = kernel.cpus[1].non_idle_ns;
+    kernel.run_until(1_002 * MS);
+    // 250 times 10 us.
+    assert_eq!((kernel.cpus[1].non_idle_ns - before_ns) / US, 2_500);
+}

@@ -118,6 +118,7 @@ impl Kernel {
         let from = self.cpus[cpu].running;
         self.change_running(cpu, next);
         self.cpus[cpu].run_seq += 1;
+        self.cpus[cpu].idle_tick_ns = 0;
         self.traced(cpu, from, next);
         let Some(id) = next else {
             self.go_idle(cpu);
@@ -175,11 +176,15 @@ impl Kernel {
         }
     }
 
-    /// The idle governor is not sure: its tick will wake it to look again.
+    /// The idle governor is not sure: its tick will wake it to look again. There is one tick, however
+    /// many interrupts come before it.
     fn keep_tick(&mut self, cpu: usize) {
         let tick_ns = self.costs.tick_ns;
         let next = (self.now_ns / tick_ns + 1) * tick_ns;
-        self.events.at(next, Event::IdleTick(cpu, self.cpus[cpu].run_seq));
+        if self.cpus[cpu].idle_tick_ns != next {
+            self.cpus[cpu].idle_tick_ns = next;
+            self.events.at(next, Event::IdleTick(cpu, self.cpus[cpu].run_seq));
+        }
     }
 
     pub(crate) fn idle_tick(&mut self, cpu: usize, run_seq: u64) {
