@@ -37,16 +37,17 @@ pub struct SchedMc {
     pub power: f64,
 }
 
-/// A periodic task under schedutil without and with frequency invariance, ondemand, interactive.
+/// A periodic task under schedutil without and with frequency invariance, ondemand, interactive,
+/// schedfreq.
 #[derive(Clone, Copy, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RunPeriod {
     pub run_ms: f64,
     pub period_ms: f64,
     /// Periods overrun (OR).
-    pub overruns: [u32; 4],
+    pub overruns: [u32; 5],
     /// Of the time that the lowest frequency adds to that of the highest (OH, %).
-    pub overhead_pct: [f64; 4],
+    pub overhead_pct: [f64; 5],
 }
 
 /// A workload on three CPUs.

@@ -47,6 +47,9 @@ pub struct Workload {
     pub about: String,
     #[serde(default)]
     pub phases: Phases,
+    /// What it takes the program to start a thread (ms of the fastest CPU), if that is known.
+    #[serde(default)]
+    pub fork_ms: Option<f64>,
     pub task: Vec<TaskKind>,
 }
 
@@ -207,7 +210,13 @@ impl Workload {
         };
         kind.check()?;
         let name = format!("{run_ms}/{period_ms}");
-        Ok(Workload { about: name.clone(), name, phases: Phases::Together, task: vec![kind] })
+        Ok(Workload {
+            about: name.clone(),
+            name,
+            phases: Phases::Together,
+            fork_ms: None,
+            task: vec![kind],
+        })
     }
 
     /// How many tasks it makes.

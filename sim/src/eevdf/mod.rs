@@ -4,7 +4,7 @@
 
 mod balance;
 mod class;
-mod domains;
+pub(crate) mod domains;
 mod energy;
 mod imbalance;
 mod queue;

@@ -19,6 +19,25 @@ impl Spread {
         if self.runnable { view.runnable_load(cpu) } else { view.load(cpu) }
     }
 
+    /// The busiest of `among` where a task waits that `to` should run, if there is one.
+    pub fn busiest(
+        &self,
+        view: &View,
+        to: usize,
+        idle: bool,
+        among: impl Iterator<Item = usize>,
+    ) -> Option<usize> {
+        let mine = self.load(view, to);
+        let worth = |&from: &usize| {
+            from != to
+                && view.nr_running(from) > 1
+                && self.load(view, from) > mine * IMBALANCE
+                && (idle || view.nr_running(from) > view.nr_running(to))
+        };
+        let by_load = |&a: &usize, &b: &usize| self.load(view, a).total_cmp(&self.load(view, b));
+        among.filter(worth).max_by(by_load)
+    }
+
     /// wake_affine(): whether the waker's CPU is no busier than the previous one.
     fn is_affine(&self, view: &View, here: usize, prev: usize, sync: bool) -> bool {
         let waker = if sync { 1.0 } else { 0.0 };
@@ -49,18 +68,9 @@ impl Balancer for Spread {
 
     /// The busiest CPU where a task waits, near ones first.
     fn pull(&mut self, view: &View, to: usize, idle: bool) -> Option<usize> {
-        let mine = self.load(view, to);
-        let worth = |&from: &usize| {
-            let load = self.load(view, from);
-            from != to
-                && view.nr_running(from) > 1
-                && load > mine * IMBALANCE
-                && (idle || view.nr_running(from) > view.nr_running(to))
-        };
-        let near = |near: bool| {
-            let cpus = (0..view.nr_cpus()).filter(|&cpu| view.shares_cache(cpu, to) == near);
-            cpus.filter(worth).max_by(|&a, &b| self.load(view, a).total_cmp(&self.load(view, b)))
-        };
-        near(true).or_else(|| near(false))
+        let near =
+            |near: bool| (0..view.nr_cpus()).filter(move |&cpu| view.shares_cache(cpu, to) == near);
+        let busiest = |is_near| self.busiest(view, to, idle, near(is_near));
+        busiest(true).or_else(|| busiest(false))
     }
 }

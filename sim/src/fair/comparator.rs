@@ -4,9 +4,10 @@ use anyhow::{Error, bail};
 
 use super::Balancer;
 use super::baseline::Spread;
-use super::pas::PowerAware;
+use super::pas::{Policy, PowerAware};
 use super::pst::{Buddies, Full};
 use super::sched_mc::SchedMc;
+use crate::machine::Machine;
 
 /// One of the earlier systems.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -15,11 +16,13 @@ pub enum Comparator {
     Baseline,
     /// Runnable-load balance v4.
     RunnableLoad,
-    /// Power-aware scheduling v7: its modes, and powersaving by capacity.
+    /// Power-aware scheduling v7: its policies, and powersaving by capacity.
     PasPerformance,
     PasBalance,
     PasPowersaving,
     PasCapacity,
+    /// Its last tree.
+    PasFinal,
     /// Packing small tasks.
     PstV3,
     PstV4,
@@ -29,13 +32,14 @@ pub enum Comparator {
 
 impl Comparator {
     /// All of them, by the names in which they are asked for.
-    pub const ALL: [(&str, Comparator); 14] = [
+    pub const ALL: [(&str, Comparator); 15] = [
         ("3.9", Comparator::Baseline),
         ("rlb-v4", Comparator::RunnableLoad),
         ("pas-v7-performance", Comparator::PasPerformance),
         ("pas-v7-balance", Comparator::PasBalance),
         ("pas-v7", Comparator::PasPowersaving),
         ("pas-v7-capacity", Comparator::PasCapacity),
+        ("pas-final", Comparator::PasFinal),
         ("pst-v3", Comparator::PstV3),
         ("pst-v4", Comparator::PstV4),
         ("sched_mc=0", Comparator::SchedMc(0)),
@@ -46,20 +50,23 @@ impl Comparator {
         ("sched_mc=5", Comparator::SchedMc(5)),
     ];
 
-    pub(crate) fn balancer(self) -> Box<dyn Balancer> {
+    pub(crate) fn balancer(self, machine: &Machine) -> Box<dyn Balancer> {
         let spread = Spread { runnable: self == Comparator::RunnableLoad };
-        match self {
+        let policy = match self {
             Comparator::Baseline | Comparator::RunnableLoad | Comparator::PasPerformance => {
-                Box::new(spread)
+                return Box::new(spread);
             }
-            Comparator::PasPowersaving => Box::new(PowerAware { spread, capacity: false }),
-            Comparator::PasBalance | Comparator::PasCapacity => {
-                Box::new(PowerAware { spread, capacity: true })
+            Comparator::PstV3 => return Box::new(Buddies::new(spread, machine)),
+            Comparator::PstV4 => return Box::new(Full { spread }),
+            Comparator::SchedMc(level) => {
+                return Box::new(SchedMc::new(spread, level, machine));
             }
-            Comparator::PstV3 => Box::new(Buddies { spread }),
-            Comparator::PstV4 => Box::new(Full { spread }),
-            Comparator::SchedMc(level) => Box::new(SchedMc { spread, level: level.into() }),
-        }
+            Comparator::PasPowersaving => Policy::POWERSAVING,
+            Comparator::PasBalance => Policy::BALANCE,
+            Comparator::PasCapacity => Policy::CAPACITY,
+            Comparator::PasFinal => Policy::FINAL,
+        };
+        Box::new(PowerAware::new(spread, policy, machine))
     }
 }
 

@@ -150,3 +150,19 @@ impl Kernel {
         self.class.fair().leaves(now_ns, cpu, id);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use powerpack_workload::Workload;
+
+    use crate::{Machine, Outcome, Scheduler, Setup, System, run};
+
+    /// Ten seconds under an earlier system.
+    pub(super) fn outcome(machine: &str, workload: &str, system: &str) -> Outcome {
+        let (machine, workload) = (Machine::find(machine), Workload::find(workload));
+        let (machine, workload) = (machine.unwrap(), workload.unwrap());
+        let scheduler = Scheduler::Comparator(system.parse().unwrap());
+        let setup = Setup::new(&machine, &workload, 10.0, 1);
+        run(&setup, &System { scheduler, governor: None }).unwrap().0
+    }
+}

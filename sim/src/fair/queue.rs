@@ -50,9 +50,24 @@ pub(crate) struct Queue {
     min_vruntime: u64,
     balance_ns: u64,
     idle_since_ns: u64,
-    avg_idle_ns: u64,
+    pub avg_idle_ns: u64,
     /// The share of time in which it runs anything.
     pub util: Average,
+}
+
+impl Queue {
+    /// ttwu_do_wakeup(): its average moves an eighth of the way to how long it was idle just now, and to
+    /// the most at once if that was longer.
+    fn was_idle(&mut self, idle_ns: u64) {
+        let max_ns = 2 * MIGRATION_COST_NS;
+        if idle_ns > max_ns {
+            self.avg_idle_ns = max_ns;
+        } else if idle_ns > 0 {
+            self.avg_idle_ns = self
+                .avg_idle_ns
+                .saturating_add_signed((idle_ns as i64 - self.avg_idle_ns as i64) / 8);
+        }
+    }
 }
 
 /// The class.
@@ -72,7 +87,7 @@ impl Fair {
             queues: vec![Queue { avg_idle_ns: 2 * MIGRATION_COST_NS, ..Queue::default() }; nr],
             entities: Vec::new(),
             limits: Vec::new(),
-            balancer: which.balancer(),
+            balancer: which.balancer(machine),
             factor: 1 + u64::from(nr.min(CPUS_MAX).ilog2()),
         }
     }
@@ -221,11 +236,7 @@ impl Fair {
         self.stop(now_ns, cpu);
         let Some(id) = next else { return };
         let queue = &mut self.queues[cpu];
-        let idle_ns = (now_ns - queue.idle_since_ns).min(2 * MIGRATION_COST_NS);
-        if idle_ns > 0 {
-            queue.avg_idle_ns += idle_ns / 8;
-            queue.avg_idle_ns -= queue.avg_idle_ns / 8;
-        }
+        queue.was_idle(now_ns - queue.idle_since_ns);
         queue.util.update(now_ns, 0.0);
         queue.current = next;
         let entity = &mut self.entities[id];

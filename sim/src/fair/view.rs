@@ -17,6 +17,10 @@ impl<'a> View<'a> {
         View { now_ns, queues, entities, cpus }
     }
 
+    pub fn now_ns(&self) -> u64 {
+        self.now_ns
+    }
+
     pub fn nr_cpus(&self) -> usize {
         self.cpus.len()
     }
@@ -75,6 +79,11 @@ impl<'a> View<'a> {
             (self.load(cpu) as u64, !core, util, cpu != prev)
         };
         (0..self.nr_cpus()).min_by_key(key).unwrap_or(prev)
+    }
+
+    /// The idle time that is expected of `cpu`, from its last ones (rq->avg_idle, ns).
+    pub fn avg_idle_ns(&self, cpu: usize) -> u64 {
+        self.queues[cpu].avg_idle_ns
     }
 
     pub fn core_is_idle(&self, cpu: usize) -> bool {

@@ -13,14 +13,33 @@ impl Kernel {
     pub(crate) fn util_changed(&mut self, cpu: usize) {
         let nr = self.power.domain_of(cpu);
         let domain = &self.power.domains[nr];
-        let follows = matches!(domain.governor, Governor::Schedutil | Governor::SchedutilRaw);
-        if !follows || !domain.scales() || !domain.state.may_change(self.now_ns) {
+        if !domain.governor.follows() || !domain.scales() || !domain.state.may_change(self.now_ns) {
             return;
         }
-        let utils = domain.cpus.iter().map(|&cpu| self.util_of(cpu, domain.governor));
-        let util = utils.fold(0.0, f64::max);
+        let util = self.highest_util(nr);
         let may_fall = self.may_fall(nr);
         self.change_freq(nr, |domain, now_ns| domain.follow(util, may_fall, now_ns));
+    }
+
+    /// The same at a tick, where schedfreq asks for everything as soon as its headroom is used:
+    /// sched_freq_tick(), from memory.
+    pub(crate) fn util_ticked(&mut self, cpu: usize) {
+        let nr = self.power.domain_of(cpu);
+        let domain = &self.power.domains[nr];
+        let jumps = domain.governor == Governor::Schedfreq
+            && domain.state.may_change(self.now_ns)
+            && domain.lacks_headroom(self.highest_util(nr));
+        if jumps {
+            self.change_freq(nr, |domain, now_ns| domain.follow(1.0, true, now_ns));
+        } else {
+            self.util_changed(cpu);
+        }
+    }
+
+    fn highest_util(&self, nr: usize) -> f64 {
+        let domain = &self.power.domains[nr];
+        let utils = domain.cpus.iter().map(|&cpu| self.util_of(cpu, domain.governor));
+        utils.fold(0.0, f64::max)
     }
 
     /// sugov_hold_freq(): the frequency of a CPU with a clock of its own does not fall before it has

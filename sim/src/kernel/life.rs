@@ -93,7 +93,7 @@ impl Kernel {
             Class::Fair(_) => self.fair_tick(cpu),
             Class::Eevdf(_) => self.eevdf_tick(cpu),
         }
-        self.util_changed(cpu);
+        self.util_ticked(cpu);
     }
 
     pub(crate) fn done(&mut self, cpu: usize, pace: u64) {

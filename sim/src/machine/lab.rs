@@ -163,7 +163,7 @@ impl Machine {
     /// Of those that Linux has.
     fn lab_governor(&self) -> &'static str {
         match self.governor {
-            Governor::Interactive | Governor::SchedutilRaw => "schedutil",
+            Governor::Interactive | Governor::SchedutilRaw | Governor::Schedfreq => "schedutil",
             other => other.name(),
         }
     }

@@ -30,6 +30,9 @@ pub struct Machine {
     pub name: String,
     pub about: String,
     costs: CostsSpec,
+    /// Of a register: some rules of the earlier systems come to another result in 32 bits.
+    #[serde(default = "word_bits")]
+    pub word_bits: u32,
     /// What it does about frequency if nothing else is set.
     #[serde(default)]
     pub governor: Governor,
@@ -128,6 +131,10 @@ pub struct Uncore {
 
 fn one() -> usize {
     1
+}
+
+fn word_bits() -> u32 {
+    64
 }
 
 fn plain() -> String {

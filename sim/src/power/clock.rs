@@ -1,6 +1,6 @@
 //! CPUs that share a clock, and its frequency.
 
-use super::governor::{Governor, State};
+use super::governor::{Governor, SCHEDFREQ_UP_US, State};
 use crate::machine::Opp;
 
 /// Of the highest frequency.
@@ -29,6 +29,8 @@ pub struct Domain {
 impl Domain {
     pub fn new(cpus: Vec<usize>, opps: Vec<Opp>, governor: Governor, rate_limit_us: f64) -> Self {
         let chosen = if governor == Governor::Powersave { 0 } else { opps.len().saturating_sub(1) };
+        let rate_limit_us =
+            if governor == Governor::Schedfreq { SCHEDFREQ_UP_US } else { rate_limit_us };
         let state = State::new((rate_limit_us * 1e3) as u64);
         let skipped = vec![false; opps.len()];
         Domain {

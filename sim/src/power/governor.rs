@@ -18,10 +18,16 @@ pub enum Governor {
     Schedutil,
     /// The same where the kernel does not know the frequency, as first posted in 2016.
     SchedutilRaw,
+    /// The scheduler's own of 2016 (RFC v7 of 23 February), which schedutil replaced: an approximation.
+    Schedfreq,
 }
 
-/// schedutil asks for a quarter more than is used (map_util_perf()).
+/// schedutil asks for a quarter more than is used (map_util_perf()); schedfreq too, from memory.
 pub const HEADROOM: f64 = 1.25;
+/// schedfreq raises a frequency this long after the last change, and lowers it this long after that: its
+/// port to Android, kernel/sched/cpufreq_sched.c of common at 0aa38d2da60f.
+pub const SCHEDFREQ_UP_US: f64 = 500.0;
+const SCHEDFREQ_DOWN_NS: u64 = 50_000_000;
 /// ondemand looks every 10 ms, and above this share of it goes to the highest
 /// frequency (MICRO_FREQUENCY_UP_THRESHOLD).
 const ONDEMAND_PERIOD_NS: u64 = 10_000_000;
@@ -34,17 +40,23 @@ const INTERACTIVE_TARGET: f64 = 0.90;
 const INTERACTIVE_HOLD_NS: u64 = 80_000_000;
 
 impl Governor {
-    pub const ALL: [(&str, Governor); 6] = [
+    pub const ALL: [(&str, Governor); 7] = [
         ("performance", Governor::Performance),
         ("powersave", Governor::Powersave),
         ("ondemand", Governor::Ondemand),
         ("interactive", Governor::Interactive),
         ("schedutil", Governor::Schedutil),
         ("schedutil-raw", Governor::SchedutilRaw),
+        ("schedfreq", Governor::Schedfreq),
     ];
 
     pub fn name(self) -> &'static str {
         Self::ALL.iter().find(|(_, governor)| *governor == self).map_or("", |(name, _)| name)
+    }
+
+    /// Whether the scheduler asks it as utilization changes.
+    pub fn follows(self) -> bool {
+        matches!(self, Governor::Schedutil | Governor::SchedutilRaw | Governor::Schedfreq)
     }
 
     /// The time between two looks (ns), of those that look from time to time.
@@ -97,23 +109,35 @@ impl State {
         }
     }
 
-    /// schedutil: whether it may look again.
+    /// schedutil and schedfreq: whether they may look again.
     pub fn may_change(&self, now_ns: u64) -> bool {
-        self.changed_ns.is_none_or(|changed_ns| now_ns - changed_ns >= self.rate_limit_ns)
+        self.is_past(now_ns, self.rate_limit_ns)
+    }
+
+    /// Whether the last change is `wait_ns` ago.
+    fn is_past(&self, now_ns: u64, wait_ns: u64) -> bool {
+        self.changed_ns.is_none_or(|changed_ns| now_ns - changed_ns >= wait_ns)
     }
 }
 
 impl Domain {
-    /// schedutil: `util` is the highest of the domain's CPUs, 0..=1 of their capacity.
+    /// schedutil and schedfreq: `util` is the highest of the domain's CPUs, 0..=1 of their capacity.
     /// It falls only if it `may_fall`. Whether it has chosen another frequency.
     pub fn follow(&mut self, util: f64, may_fall: bool, now_ns: u64) -> bool {
         let wanted = HEADROOM * util;
         let rises = wanted * FULL as f64 > self.chosen_freq() as f64;
-        let changed = (may_fall || rises) && self.set(wanted);
+        let throttled =
+            self.governor == Governor::Schedfreq && !self.state.is_past(now_ns, SCHEDFREQ_DOWN_NS);
+        let changed = (may_fall && !throttled || rises) && self.set(wanted);
         if changed {
             self.state.changed_ns = Some(now_ns);
         }
         changed
+    }
+
+    /// Whether `util`, as in `follow`, leaves less than a quarter of itself unused at this frequency.
+    pub fn lacks_headroom(&self, util: f64) -> bool {
+        HEADROOM * util * FULL as f64 > self.freq() as f64
     }
 
     /// ondemand and interactive: the busiest CPU was busy for `load` of the time.
@@ -156,6 +180,17 @@ mod tests {
         assert!(!schedutil.state.may_change(999_999) && schedutil.state.may_change(1_000_000));
         assert!(!schedutil.follow(0.1, false, 2_000_000), "it has not been idle");
         assert!(schedutil.follow(0.7, false, 2_000_000), "but it may rise");
+    }
+
+    #[test]
+    fn schedfreq_rises_soon_and_falls_late() {
+        let mut schedfreq = domain(Governor::Schedfreq);
+        assert!(schedfreq.follow(0.5, true, 0) && schedfreq.switch());
+        assert!(!schedfreq.state.may_change(499_999) && schedfreq.state.may_change(500_000));
+        assert!(schedfreq.follow(0.7, true, 500_000));
+        assert!(!schedfreq.follow(0.1, true, 50_400_000), "it has risen less than 50 ms ago");
+        assert!(schedfreq.follow(0.1, true, 50_500_000) && schedfreq.switch());
+        assert_eq!(schedfreq.mhz(), Some(400), "250 MHz, at the next point");
     }
 
     #[test]

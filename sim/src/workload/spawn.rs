@@ -16,7 +16,7 @@ use crate::ext::CpuMask;
 use crate::kernel::Kernel;
 use crate::task::{Home, Program, TaskSpec};
 
-/// What a program does to start a thread; seen in a trace of powerpack-load.
+/// What a program does to start a thread, if its workload does not say it; seen in a trace of powerpack-load.
 const FORK_NS: u64 = 235_000;
 /// All are started after this, however many.
 const FORKS_NS: u64 = 40_000_000;
@@ -55,7 +55,7 @@ pub fn spawn(
 ) -> Result<Vec<SharedRecord>> {
     let everywhere = CpuMask::of(0..kernel.cpus.len());
     let nr = workload.nr_tasks() as u64;
-    let fork_ns = FORK_NS.min(FORKS_NS / nr.max(1));
+    let fork_ns = workload.fork_ms.map_or(FORK_NS, ns).min(FORKS_NS / nr.max(1));
     let forks = Box::new(Forks { left_ns: nr * fork_ns });
     kernel.spawn(TaskSpec { name: "parent".into(), ..TaskSpec::new(forks, everywhere) }, 0);
     let (mut records, mut time_ns) = (Vec::new(), 0);
