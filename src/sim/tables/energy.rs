@@ -2,7 +2,7 @@
 //! CPU, that a search finds, that misses no period and makes no task wait for longer
 //! than packing does; and beside the kernel's own class of today.
 
-use anyhow::{Context, Result};
+use anyhow::Result;
 use powerpack_sim::{Machine, Outcome, Setup, System};
 use powerpack_workload::Workload;
 
@@ -34,7 +34,7 @@ pub fn print() -> Result<()> {
     for name in names {
         let machine = Machine::find(name)?;
         for load in LOADS {
-            packing.push(print_row(&machine, &Workload::find(load)?, &mut means)?);
+            packing.extend(print_row(&machine, &Workload::find(load)?, &mut means)?);
         }
     }
     let near = packing.iter().filter(|&&ratio| ratio <= NEAR).count();
@@ -55,6 +55,7 @@ pub fn print() -> Result<()> {
         "power7 ticks 100 times a second: a slice that ends at a tick may be 10 ms late.",
         "Energy over the oracle's is normalised by time, as W is; work/J by what was done, in seconds of the \
          fastest CPU: what is late and left out is not saved there.",
+        "none: in all placements that were tried some task takes longer than under packing.",
         "Below 1: not static, and therefore better than any static placement.",
         "eas is eevdf where a kernel does not place by energy: one kind of cores, or threads.",
     ]);
@@ -66,16 +67,17 @@ fn comparators() -> impl Iterator<Item = String> {
     ["3.9".to_owned()].into_iter().chain(kernel())
 }
 
-/// Packing's energy over the oracle's.
-fn print_row(machine: &Machine, workload: &Workload, means: &mut Means) -> Result<f64> {
+/// Packing's energy over the oracle's; `None`: no static placement is as soon.
+fn print_row(machine: &Machine, workload: &Workload, means: &mut Means) -> Result<Option<f64>> {
     let packing = simulate(machine, workload, &system_of(machine, "packing+schedutil")?, &[])?;
-    let (energy_mj, mut cpus) = search(machine, workload, longest_us(&packing))?;
+    let oracle = search(machine, workload, longest_us(&packing))?;
+    let energy_mj = oracle.as_ref().map(|(energy_mj, _)| *energy_mj);
+    let mut cpus = oracle.map_or_else(Vec::new, |(_, cpus)| cpus);
     cpus.sort_unstable();
     cpus.dedup();
     let cpus: Vec<String> = cpus.iter().map(usize::to_string).collect();
-    let mut cells =
-        vec![machine.name.clone(), workload.name.clone(), format!("{:.3}", energy_mj / 1e3)];
-    cells.push(cpus.join(" "));
+    let energy = energy_mj.map_or("none".to_owned(), |mj| format!("{:.3}", mj / 1e3));
+    let mut cells = vec![machine.name.clone(), workload.name.clone(), energy, cpus.join(" ")];
     let run = |system: &str| {
         let system = system_of(machine, &format!("{system}+schedutil"))?;
         simulate(machine, workload, &system, &[])
@@ -92,11 +94,13 @@ fn print_row(machine: &Machine, workload: &Workload, means: &mut Means) -> Resul
             0 => String::new(),
             overruns => format!(" ({overruns} overruns)"),
         };
-        cells.push(format!("{:.3}{late}", outcome.energy.total_mj() / energy_mj));
+        let over =
+            energy_mj.map_or("-".to_owned(), |mj| format!("{:.3}", outcome.energy.total_mj() / mj));
+        cells.push(over + &late);
     }
     cells.extend(normalised);
     row(cells);
-    Ok(packing.energy.total_mj() / energy_mj)
+    Ok(energy_mj.map(|mj| packing.energy.total_mj() / mj))
 }
 
 fn system_of(machine: &Machine, name: &str) -> Result<System> {
@@ -118,8 +122,13 @@ fn longest_us(outcome: &Outcome) -> f64 {
 }
 
 /// The least energy (mJ) and the CPU of each task: from all tasks on one CPU, and
-/// from one CPU for each, the best move of a single task until none helps.
-fn search(machine: &Machine, workload: &Workload, longest: f64) -> Result<(f64, Vec<usize>)> {
+/// from one CPU for each, the best move of a single task until none helps. `None`: in each placement that
+/// was tried some task takes more than `longest` (us).
+fn search(
+    machine: &Machine,
+    workload: &Workload,
+    longest: f64,
+) -> Result<Option<(f64, Vec<usize>)>> {
     let choices = candidates(machine);
     let kinds = workload.kind_of_tasks();
     let nr = kinds.len();
@@ -140,7 +149,7 @@ fn search(machine: &Machine, workload: &Workload, longest: f64) -> Result<(f64, 
             }
         }
     }
-    best.context("no placement")
+    Ok(best.filter(|(energy_mj, _)| energy_mj.is_finite()))
 }
 
 /// Moves single tasks, as long as that saves anything worth the name.

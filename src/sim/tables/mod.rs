@@ -27,7 +27,7 @@ use crate::settings::policy::Mode;
 const SEED: u64 = 1;
 
 /// The one that can be drawn.
-const DRAWS: &str = "draws";
+const PICTURED: &str = "draws";
 
 /// By row how far it is off, and the notes of a table.
 #[cfg(test)]
@@ -49,7 +49,7 @@ const TABLES: [Table; 12] = [
         "energy of our modes beside the best static placement and the kernel's own",
         energy::print,
     ),
-    (DRAWS, "energy of our modes on machines drawn at random", || draws::print(None)),
+    (PICTURED, "energy of our modes on machines drawn at random", || draws::print(None)),
     ("reality", "the test VM's measured tables beside simulated ones", reality::cpus),
     ("laboratory", "power in the laboratory beside simulated", reality::power),
     ("kernel", "the kernel's own class in the laboratory beside simulated", kernel::print),
@@ -59,7 +59,7 @@ const TABLES: [Table; 12] = [
 /// sentence if there is no such table or picture.
 pub fn run(name: Option<&str>, picture: Option<&Path>) -> Result<()> {
     if picture.is_some() {
-        ensure!(name == Some(DRAWS), "there is a picture of table '{DRAWS}' alone");
+        ensure!(name == Some(PICTURED), "there is a picture of table '{PICTURED}' alone");
         return draws::print(picture);
     }
     let Some(name) = name else {
