@@ -15,14 +15,14 @@ use crate::settings::mode::Mode;
 const WORK_APART_MAX: f64 = 0.15;
 /// Rounds that are begun, all together: a load of which two in three are of no use is not steady.
 const TRIES_MAX: usize = 3 * ROUNDS_MAX;
-/// So many contrary blocks in a row and it is compared anew. Each time twice as many are needed: two loads that have
+/// So many contrary blocks in a row and it is compared again. Each time twice as many are needed: two loads that have
 /// the same work and take turns are no reason to compare all day.
 const CONTRARY_BLOCKS: u32 = 3;
 
 /// One kind of load.
 #[derive(Clone, Debug)]
 pub struct Case {
-    /// What was found last; it is the choice also while modes are compared anew.
+    /// What was found last; it is the choice also while modes are compared again.
     pub verdict: Option<Verdict>,
     /// Modes are, or are to be, compared.
     is_open: bool,
@@ -63,7 +63,7 @@ impl Case {
         Case { verdict: Some(verdict), is_open: false, ..Case::new(candidates) }
     }
 
-    /// What is known and not being found out anew.
+    /// What is known and not being found out again.
     pub fn settled(&self) -> Option<&Verdict> {
         self.verdict.as_ref().filter(|_| !self.is_open)
     }
@@ -124,7 +124,7 @@ impl Case {
         true
     }
 
-    /// A block of the chosen mode, not compared with another. Returns whether it is to be compared anew.
+    /// A block of the chosen mode, not compared with another. Returns whether it is to be compared again.
     pub fn watch(&mut self, block: &Block, candidates: &[Mode]) -> bool {
         let Some(verdict) = self.settled() else { return false };
         let is_contrary = verdict.level.is_contrary(block.level());
@@ -137,7 +137,7 @@ impl Case {
         true
     }
 
-    /// Begins to compare anew.
+    /// Begins to compare again.
     pub fn reopen(&mut self, candidates: &[Mode]) {
         let (verdict, contrary_needed) = (self.verdict.take(), self.contrary_needed);
         *self = Case { verdict, contrary_needed, ..Case::new(candidates) };

@@ -72,7 +72,7 @@ pub struct Plan {
 pub enum News {
     /// A comparison has ended.
     Found,
-    /// What the chosen mode takes contradicts what was found: it is to be compared anew.
+    /// What the chosen mode takes contradicts what was found: it is to be compared again.
     Contradicted,
 }
 

@@ -157,7 +157,7 @@ fn it_looks_again_after_a_day_and_keeps_its_choice_meanwhile() {
     );
 }
 
-/// Watches the choice, which takes so much; how many blocks until it is compared anew, of at most `max`.
+/// Watches the choice, which takes so much; how many blocks until it is compared again, of at most `max`.
 fn watch(proof: &mut Proof, power_w: f64, max: u32) -> Option<u32> {
     (1..=max).find(|_| {
         let plan = proof.plan(Some(kind()), true, 0);
