@@ -10,6 +10,7 @@ CONFIG=/etc/scx_powerpack/config.toml
 UNIT=scx_powerpack.service
 FILES="$PROGRAM
 $CONFIG
+/usr/lib/tmpfiles.d/scx_powerpack.conf
 /usr/share/man/man8/scx_powerpack.8.gz
 /usr/share/man/man5/scx_powerpack-config.5.gz
 /usr/share/bash-completion/completions/scx_powerpack.bash

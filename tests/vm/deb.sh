@@ -7,6 +7,8 @@
 . "$(dirname "$0")/lib.bash"
 . "$(dirname "$0")/box.bash"
 CONFIG=$BOX/etc/scx_powerpack/config.toml
+# Of what calibrate and mode auto have found out.
+KEPT=$BOX/var/lib/scx_powerpack
 
 # The box has what the package brings from nowhere else, and can be installed in.
 box_for_packages() {
@@ -16,10 +18,10 @@ box_for_packages() {
 	rm -r $BOX/etc/systemd/system/scx_powerpack* $BOX/etc/scx_powerpack
 	mkdir -p /run/layer /run/work
 	mount -t overlay overlay $BOX/usr -o "lowerdir=/usr,upperdir=/run/layer,workdir=/run/work"
-	for dir in var/cache var/lib/dpkg; do mount -t tmpfs tmpfs "$BOX/$dir"; done
+	for dir in var/cache var/lib; do mount -t tmpfs tmpfs "$BOX/$dir"; done
 	# Not the list of this machine's packages, which dpkg would read for minutes, but of one,
 	# for it to keep the directories. With a file: else ours would replace it as a whole.
-	mkdir -p $BOX/var/lib/dpkg/{info,updates,triggers}
+	mkdir -p $BOX/var/lib/{systemd,dpkg/{info,updates,triggers}}
 	touch $BOX/var/lib/dpkg/available
 	dpkg-query -s base-files >$BOX/var/lib/dpkg/status
 	dpkg-deb -c "$deb" | awk '/^d/ && !/powerpack/ { sub("/$", "", $6); print substr($6, 2) }' |
@@ -55,6 +57,7 @@ echo "installed: nothing runs"
 box_dpkg -i /usr/deb
 [ "$(box_systemctl show -P LoadState scx_powerpack)" = loaded ] || fail "systemd does not know the unit"
 [ "$(cat $SCX/state)" = disabled ] || fail "the installation has loaded a scheduler"
+[ -d $KEPT ] || fail "there is no directory for what mode auto finds out"
 box_systemctl start scx_powerpack
 box_service_is 60 ActiveState active
 runs_the_installed
@@ -73,6 +76,8 @@ echo "removed, purged"
 box_dpkg --remove scx-powerpack
 kernel_is_back
 [ -e "$CONFIG" ] || fail "a removal has taken the configuration"
+[ -d $KEPT ] || fail "a removal has taken what was found out"
 box_dpkg --purge scx-powerpack
 [ ! -e "$CONFIG" ] || fail "a purge has left the configuration"
+[ ! -e $KEPT ] || fail "a purge has left what was found out"
 box_stop
