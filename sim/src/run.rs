@@ -14,6 +14,9 @@ use crate::workload::{Record, spawn};
 pub struct Setup<'a> {
     pub machine: &'a Machine,
     pub workload: &'a Workload,
+    /// How long it runs before anything is counted (s): until the system knows the load. The kernel takes a new
+    /// task for half of a CPU's work, and raises the clock for it.
+    pub settle_s: f64,
     pub seconds: f64,
     /// For lengths that differ at random.
     pub seed: u64,
@@ -25,9 +28,9 @@ pub struct Setup<'a> {
 }
 
 impl<'a> Setup<'a> {
-    /// Without a record, and nothing pinned.
+    /// Counted from the beginning, without a record, and nothing pinned.
     pub fn new(machine: &'a Machine, workload: &'a Workload, seconds: f64, seed: u64) -> Self {
-        Setup { machine, workload, seconds, seed, trace: false, pins: &[] }
+        Setup { machine, workload, settle_s: 0.0, seconds, seed, trace: false, pins: &[] }
     }
 }
 
@@ -87,7 +90,7 @@ pub struct TaskOutcome {
     pub max_delay_us: f64,
 }
 
-/// What is counted from the beginning on.
+/// What is counted from the start of the simulation on.
 struct Counts {
     busy_ns: Vec<u64>,
     switches: u64,
@@ -106,10 +109,14 @@ pub fn run(setup: &Setup, system: &System) -> Result<(Outcome, Option<Trace>)> {
         kernel.record();
     }
     let records = spawn(setup.workload, &mut kernel, setup.seed, setup.pins)?;
-    kernel.run_until(START_NS);
+    let begin_ns = START_NS + (setup.settle_s * 1e9) as u64;
+    kernel.run_until(begin_ns);
     let before = counts(&mut kernel);
+    for record in &records {
+        record.borrow_mut().forget();
+    }
     let length_ns = setup.seconds * 1e9;
-    kernel.run_until(START_NS + length_ns as u64);
+    kernel.run_until(begin_ns + length_ns as u64);
     let after = counts(&mut kernel);
     let mut outcome = compare(&before, &after, length_ns);
     outcome.tasks = records.iter().map(|record| summary(&record.borrow())).collect();

@@ -23,6 +23,12 @@ impl Record {
     fn add(&mut self, response_ns: u64) {
         self.responses_ns.push(response_ns);
     }
+
+    /// Counts from now on.
+    pub fn forget(&mut self) {
+        self.responses_ns.clear();
+        self.overruns = 0;
+    }
 }
 
 /// Tasks of a kind share one.

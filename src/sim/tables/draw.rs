@@ -6,6 +6,7 @@ use powerpack_sim::{Machine, Outcome, Setup};
 use powerpack_workload::Workload;
 use serde::{Deserialize, Serialize};
 
+use super::SETTLE_S;
 use super::means::kernel;
 use super::ratios::Ratios;
 use crate::settings::policy::Mode;
@@ -73,7 +74,7 @@ pub fn simulate(machine: &str, load: &str, draws: usize) -> Result<Case> {
 }
 
 fn run(machine: &Machine, load: &Workload, seed: u64, system: &str) -> Result<Outcome> {
-    let setup = Setup::new(machine, load, SECONDS, seed);
+    let setup = Setup { settle_s: SETTLE_S, ..Setup::new(machine, load, SECONDS, seed) };
     let system: Named = format!("{system}+schedutil").parse()?;
     Ok(powerpack_sim::run(&setup, &system.on(machine)?)?.0)
 }

@@ -7,7 +7,7 @@ use powerpack_sim::{Machine, Outcome, Setup, System};
 use powerpack_workload::Workload;
 
 use super::means::{Means, geometric, kernel};
-use super::{SEED, head, modes, notes, row};
+use super::{SEED, SETTLE_S, head, modes, notes, row};
 use crate::sim::system::Named;
 
 const LOADS: [&str; 4] = ["light", "tiny", "mixed", "audio"];
@@ -113,7 +113,8 @@ fn simulate(
     system: &System,
     pins: &[usize],
 ) -> Result<Outcome> {
-    let setup = Setup { pins, ..Setup::new(machine, workload, SECONDS, SEED) };
+    let new = Setup::new(machine, workload, SECONDS, SEED);
+    let setup = Setup { settle_s: SETTLE_S, pins, ..new };
     Ok(powerpack_sim::run(&setup, system)?.0)
 }
 

@@ -7,7 +7,7 @@ use powerpack_sim::{Machine, Outcome};
 
 use super::reality::{BACKGROUND, KERNEL, NEAR_PCT, Run, background_mw, measured, simulated};
 use super::run_period::overhead_pct;
-use super::{head, notes, row, simulate};
+use super::{head, notes, row, simulate_settled};
 
 pub fn print() -> Result<()> {
     head(&[
@@ -71,7 +71,7 @@ fn overhead(run: &Run, outcome: &Outcome) -> Result<f64> {
     let (machine, workload) = (Machine::find(&run.machine)?, run.workload()?);
     let governed = |governor: &str| {
         let system = format!("{}+{governor}", run.mode);
-        simulate(&machine.clone().in_laboratory(), &workload, run.seconds, &system)
+        simulate_settled(&machine.clone().in_laboratory(), &workload, run.seconds, &system)
     };
     Ok(overhead_pct(outcome, &governed("performance")?, &governed("powersave")?))
 }

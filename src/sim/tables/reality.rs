@@ -8,7 +8,7 @@ use powerpack_sim::{Governor, Machine, Outcome, REALITY as MEASURED};
 use powerpack_workload::Workload;
 use serde::Deserialize;
 
-use super::{head, notes, row, simulate};
+use super::{head, notes, row, simulate, simulate_settled};
 
 /// What the simulator's energy may be off by (%).
 pub(super) const NEAR_PCT: f64 = 5.0;
@@ -196,7 +196,7 @@ pub(super) fn simulated(run: &Run) -> Result<Outcome> {
         return simulate(&machine, &workload, run.seconds, &run.mode);
     };
     let system = format!("{}+{}", run.mode, Governor::Schedutil.name());
-    simulate(&machine.in_laboratory(), &workload, run.seconds, &system)
+    simulate_settled(&machine.in_laboratory(), &workload, run.seconds, &system)
 }
 
 fn sorted(pct: &[f64]) -> Vec<f64> {
