@@ -185,3 +185,28 @@ fn summary(record: &Record) -> TaskOutcome {
         max_delay_us: us(max - record.run_ns.min(max)),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Governor, Scheduler};
+
+    #[test]
+    fn what_comes_before_the_load_has_settled_does_not_count() {
+        let machine = Machine::find("apu-2ccx").unwrap();
+        let workload = Workload::run_period(1.0, 20.0, None).unwrap();
+        let system = System {
+            scheduler: Scheduler::Comparator("3.9".parse().unwrap()),
+            governor: Some(Governor::Schedutil),
+        };
+        let outcome = |settle_s, seconds| {
+            let setup = Setup { settle_s, ..Setup::new(&machine, &workload, seconds, 1) };
+            run(&setup, &system).unwrap().0
+        };
+        let (first, rest, all) = (outcome(0.0, 1.0), outcome(1.0, 2.0), outcome(0.0, 3.0));
+        let activations = |outcome: &Outcome| outcome.tasks[0].activations;
+        assert_eq!([&first, &rest, &all].map(activations), [50, 100, 150]);
+        let mj = |outcome: &Outcome| outcome.power_mw * outcome.seconds;
+        assert!((mj(&first) + mj(&rest) - mj(&all)).abs() < 1e-6 * mj(&all));
+    }
+}
