@@ -213,6 +213,9 @@ impl Proof {
         match &case.verdict {
             Some(verdict) => verdict.to_string(),
             None if case.is_given_up() => format!("not steady enough to be compared {kind}"),
+            None if self.looks_held_off > 0 => {
+                format!("not compared {kind} until tasks have not waited for long for a minute")
+            }
             None => format!("not compared yet {kind}"),
         }
     }

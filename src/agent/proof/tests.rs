@@ -99,8 +99,15 @@ fn without_leave_to_compare_the_choice_just_runs() {
     assert_eq!(proof.plan(Some(kind()), false, 0), idle);
     assert_eq!(proof.plan(Some(Kind::of(false, 0.001)), true, 0), idle, "nothing runs");
     proof.hold_off();
+    proof.plan(Some(kind()), true, 0);
+    let held_off = proof.sentence(Some(kind()));
+    proof.hold_off();
     let plans: Vec<_> = (0..LOOKS_HELD_OFF).map(|_| proof.plan(Some(kind()), true, 0)).collect();
     assert!(plans[..plans.len() - 1].iter().all(|&plan| plan == idle));
+    assert_eq!(
+        held_off,
+        "not compared at 10-20 % load until tasks have not waited for long for a minute"
+    );
     assert!(plans.last().unwrap().is_comparison, "a minute is over");
 }
 
