@@ -25,7 +25,7 @@ pub fn run(args: &SimArgs) -> Result<()> {
         Some(SimCommand::Table { name, picture }) => {
             tables::run(name.as_deref(), picture.as_deref())
         }
-        Some(SimCommand::Draw { machine, load }) => tables::draw(machine, load),
+        Some(SimCommand::Draw { table, machine, load }) => tables::draw(table, machine, load),
         Some(SimCommand::Lab { machine }) => {
             let lab = Machine::find(machine)?.lab()?;
             println!("{}\n{}", lab.topology, lab.parameters);

@@ -79,9 +79,12 @@ pub fn run(name: Option<&str>, picture: Option<&Path>) -> Result<()> {
     }
 }
 
-/// Prints a machine and a load of the table of draws, as JSON. Fails if there is no such thing.
-pub fn draw(machine: &str, load: &str) -> Result<()> {
-    println!("{}", serde_json::to_string(&draw::simulate(machine, load, draw::DRAWS)?)?);
+/// Prints a machine and a load of a table of draws, as JSON. Fails if there is no such thing.
+pub fn draw(table: &str, machine: &str, load: &str) -> Result<()> {
+    let mut tables = [draws::DRAWN].into_iter();
+    let drawn = tables.find(|drawn| drawn.table == table);
+    let drawn = drawn.with_context(|| format!("nothing is drawn for table '{table}'"))?;
+    println!("{}", serde_json::to_string(&drawn.simulate(machine, load, drawn.draws)?)?);
     Ok(())
 }
 
