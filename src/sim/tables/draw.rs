@@ -57,6 +57,12 @@ impl Case {
         Some(Ratios::of(both.map(|(of, other)| of - other).collect()))
     }
 
+    /// The overruns of a system in all draws; 0 if it was not simulated.
+    pub fn overruns_of(&self, system: &str) -> u64 {
+        let nth = self.systems.iter().position(|known| known == system);
+        nth.map_or(0, |nth| self.overruns[nth])
+    }
+
     /// "packing 3, eevdf 1": the overruns of all draws, of those systems that have any and that `shows`.
     pub fn overruns(&self, shows: impl Fn(&str) -> bool) -> String {
         let all = self.systems.iter().zip(&self.overruns);
@@ -121,8 +127,13 @@ impl Drawn {
 }
 
 /// `system` over `other` in the mean of those cases that have both, and how many these are.
-pub fn over_all(cases: &[Case], system: &str, other: &str) -> Option<(Ratios, usize)> {
-    let of_cases: Vec<Ratios> = cases.iter().filter_map(|case| case.over(system, other)).collect();
+pub fn over_all<'a>(
+    cases: impl IntoIterator<Item = &'a Case>,
+    system: &str,
+    other: &str,
+) -> Option<(Ratios, usize)> {
+    let of_cases: Vec<Ratios> =
+        cases.into_iter().filter_map(|case| case.over(system, other)).collect();
     Some((Ratios::mean_of(&of_cases)?, of_cases.len()))
 }
 
@@ -156,5 +167,6 @@ mod tests {
         let case = Case { machine, load, systems, logs, overruns: vec![3, 0, 1] };
         assert_eq!(case.overruns(|_| true), "packing 3, eevdf 1");
         assert_eq!(case.overruns(|system| system != "packing"), "eevdf 1");
+        assert_eq!((case.overruns_of("packing"), case.overruns_of("3.9")), (3, 0));
     }
 }
