@@ -273,9 +273,9 @@ pub enum SimCommand {
         #[arg(long, value_name = "FILE")]
         picture: Option<PathBuf>,
     },
-    /// Simulate a machine and a load of `table draws`, as JSON: for that table
+    /// Simulate a machine and a load of a table that draws machines, as JSON: for that table
     #[command(hide = true)]
-    Draw { machine: String, load: String },
+    Draw { table: String, machine: String, load: String },
     /// Print what a VM of the laboratory needs to be like this machine: for scripts/vm
     #[command(hide = true)]
     Lab { machine: String },

@@ -62,7 +62,17 @@ pub struct Cpu {
     pub(crate) util_raw: Average,
     /// Time in which it ran anything (ns).
     pub non_idle_ns: u64,
+    /// The same, each ns times its frequency, 1024 = the highest.
+    pub(crate) busy_freq: u64,
     pub switches: u64,
+}
+
+impl Cpu {
+    /// It has not been idle for `ns`, at that frequency (1..=1024).
+    pub(crate) fn was_busy(&mut self, ns: u64, freq: u64) {
+        self.non_idle_ns += ns;
+        self.busy_freq += ns * freq;
+    }
 }
 
 /// All idle and online.
@@ -83,6 +93,7 @@ pub fn cpus_of(machine: &Machine) -> Vec<Cpu> {
             util: Average::default(),
             util_raw: Average::default(),
             non_idle_ns: 0,
+            busy_freq: 0,
             switches: 0,
         }
     };

@@ -21,7 +21,7 @@ pub use ext::{CpuMask, PolicyBytes, Sabotage, TopologyBytes};
 pub use fair::Comparator;
 pub use kernel::{Kernel, Scheduler, System};
 pub use machine::{IdleState, Machine, MachineCpu, Opp, SHIPPED as MACHINES};
-pub use power::{Energy, Governor};
+pub use power::{Energy, Governor, epp_of};
 pub use run::{Outcome, Setup, TaskOutcome, run};
 pub use task::{Context, Home, Program, State, Step, Task, TaskSpec};
 pub use trace::Trace;

@@ -25,7 +25,7 @@ pub fn run(args: &SimArgs) -> Result<()> {
         Some(SimCommand::Table { name, picture }) => {
             tables::run(name.as_deref(), picture.as_deref())
         }
-        Some(SimCommand::Draw { machine, load }) => tables::draw(machine, load),
+        Some(SimCommand::Draw { table, machine, load }) => tables::draw(table, machine, load),
         Some(SimCommand::Lab { machine }) => {
             let lab = Machine::find(machine)?.lab()?;
             println!("{}\n{}", lab.topology, lab.parameters);
@@ -79,7 +79,7 @@ fn compare(args: &SimArgs) -> Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use powerpack_sim::Outcome;
+    use powerpack_sim::{Governor, Outcome};
 
     fn light(system: &str) -> Outcome {
         let (machine, workload) = (Machine::find("vm4").unwrap(), Workload::find("light").unwrap());
@@ -137,6 +137,35 @@ mod tests {
         let text = "name='x'\nabout=''\n".to_owned() + &[20, 21, 23, 26].map(task).concat();
         let outcome = run("vm8", &Workload::parse(&text).unwrap(), system);
         outcome.non_idle_pct.iter().filter(|&&pct| pct > 1.0).count()
+    }
+
+    /// The target of a new task is everything; firmware that prefers power lets no CPU run at more than
+    /// 0.63 of 3500 MHz, for which 2400 is enough.
+    #[test]
+    fn firmware_does_not_hear_what_a_scheduler_requests() {
+        let hog = Workload::find("hog").unwrap();
+        let throughput =
+            |governor: &str| run("handheld", &hog, &format!("packing+{governor}")).throughput;
+        assert!(throughput("schedutil") > 0.98, "{}", throughput("schedutil"));
+        let share = throughput("epp=255");
+        assert!((share - 2400.0 / 3500.0).abs() < 0.02, "{share}");
+    }
+
+    #[test]
+    fn a_preference_goes_with_the_mode_if_none_is_named() {
+        let machine = Machine::find("handheld").unwrap();
+        let governor =
+            |text: &str| text.parse::<Named>().unwrap().on(&machine).unwrap().governor.unwrap();
+        for (system, epp) in [
+            ("packing+epp", Some(192)),
+            ("energy+epp", Some(192)),
+            ("spread+epp", None),
+            ("eevdf+epp", None),
+            ("packing+epp=128", Some(128)),
+        ] {
+            assert_eq!(governor(system), Governor::Epp(epp), "{system}");
+        }
+        assert_eq!(governor("packing"), machine.governor);
     }
 
     #[test]

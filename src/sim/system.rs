@@ -5,12 +5,15 @@ use std::fmt;
 use std::str::FromStr;
 
 use anyhow::{Error, Result, bail};
-use powerpack_sim::{Comparator, Governor, Machine, PolicyBytes, Scheduler, System, TopologyBytes};
+use powerpack_sim::{
+    Comparator, Governor, Machine, PolicyBytes, Scheduler, System, TopologyBytes, epp_of,
+};
 
 use crate::bpf_intf::{pp_policy, pp_topology};
 use crate::machine::bpf_topology;
 use crate::machine::power_model::{CpuPower, PowerModel, Source};
 use crate::machine::topology::{RankedCpu, Ranks};
+use crate::settings::hints::default_epp;
 use crate::settings::named::NamedMode;
 use crate::settings::policy::{Choice, LATENCY_BUDGET, Mode, Policy, PolicyArgs};
 
@@ -100,8 +103,17 @@ impl Named {
             (None, Some(Other::Eevdf { energy_aware })) => Scheduler::Eevdf { energy_aware },
             (None, None) => bail!("no scheduler"),
         };
-        Ok(System { scheduler, governor: self.governor })
+        let governor = match self.governor.unwrap_or(machine.governor) {
+            Governor::Epp(None) => Governor::Epp(self.mode.and_then(epp_in)),
+            other => other,
+        };
+        Ok(System { scheduler, governor: Some(governor) })
     }
+}
+
+/// The energy/performance preference that the agent sets in `mode`, if any.
+fn epp_in(mode: Mode) -> Option<u8> {
+    default_epp(mode).and_then(epp_of)
 }
 
 /// The ranks of a simulated machine, as the agent derives them.

@@ -175,6 +175,7 @@ impl Kernel {
             self.events.at(self.now_ns + ns, event);
         }
         for cpu in retargeted {
+            self.sample_pstate(cpu);
             self.util_changed(cpu);
         }
     }

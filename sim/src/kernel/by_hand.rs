@@ -3,6 +3,7 @@
 use super::{Kernel, Scheduler, System};
 use crate::ext::CpuMask;
 use crate::machine::Machine;
+use crate::power::Governor;
 use crate::task::{Context, Program, Step, TaskSpec};
 
 const US: u64 = 1_000;
@@ -21,8 +22,12 @@ fn machine(costs: &str, core: &str, llc: &str) -> Machine {
 }
 
 fn boot(machine: &Machine) -> Kernel {
+    boot_with(machine, None)
+}
+
+fn boot_with(machine: &Machine, governor: Option<Governor>) -> Kernel {
     let scheduler = Scheduler::Eevdf { energy_aware: false };
-    Kernel::boot(machine, &System { scheduler, governor: None })
+    Kernel::boot(machine, &System { scheduler, governor })
 }
 
 /// Computes without a pause.
@@ -221,4 +226,48 @@ fn an_idle_cpu_has_one_tick_however_often_it_is_interrupted() {
     kernel.run_until(1_002 * MS);
     // 250 times 10 us.
     assert_eq!((kernel.cpus[1].non_idle_ns - before_ns) / US, 2_500);
+}
+
+/// Computes so much work (ns), and ends.
+struct Once(Option<u64>);
+
+impl Program for Once {
+    fn next(&mut self, _: &mut Context) -> Step {
+        self.0.take().map_or(Step::Exit, Step::Run)
+    }
+}
+
+#[test]
+fn intel_pstate_goes_by_the_busiest_of_the_cores_that_are_awake() {
+    let mut kernel = boot_with(&machine("", "", ""), Some(Governor::IntelPstate));
+    let at = |kernel: &mut Kernel, ms: u64| {
+        kernel.run_until(ms * MS);
+        kernel.power.domains[0].mhz()
+    };
+    kernel.spawn(TaskSpec::new(Box::new(Periodic), CpuMask::of([0])), MS);
+    // A fifth of the time at half the speed: 2 of P-states up to 12, and 5 is the lowest.
+    assert_eq!(at(&mut kernel, 20), Some(500));
+    kernel.spawn(TaskSpec::new(Box::new(Once(Some(20 * MS))), CpuMask::of([1])), 20 * MS);
+    // Its first sample says nothing, and its ticks come each 4 ms.
+    assert_eq!(at(&mut kernel, 31), Some(500));
+    assert_eq!(at(&mut kernel, 33), Some(1000));
+    // The other CPU, sampled at 41 ms: 5 again, and it ran at 9, so 7. It has its say when the large one is
+    // done: 6 ms of its work at half the speed, and 14 at full.
+    assert_eq!(at(&mut kernel, 46), Some(1000));
+    assert_eq!(at(&mut kernel, 48), Some(700));
+}
+
+#[test]
+fn firmware_goes_by_how_long_a_cpu_has_been_busy() {
+    let mut kernel = boot_with(&machine("", "", ""), Some(Governor::Epp(Some(128))));
+    let mhz = |kernel: &Kernel| kernel.power.domains[0].mhz();
+    kernel.run_until(100 * MS);
+    let task = busy(&mut kernel, 0);
+    kernel.run_until(101 * MS);
+    assert_eq!(mhz(&kernel), Some(500), "it has been idle");
+    // 1.25 * (1 - 2^(-t / 15)) is 0.5 after 11.05 ms.
+    kernel.run_until(111 * MS);
+    assert_eq!(mhz(&kernel), Some(500));
+    kernel.run_until(112 * MS);
+    assert_eq!((mhz(&kernel), done_us(&kernel, task).round()), (Some(1000), 6000.0));
 }

@@ -2,7 +2,7 @@
 
 use crate::event::Event;
 use crate::kernel::{Class, Kernel};
-use crate::power::{FULL, Governor};
+use crate::power::{Counters, FULL, Governor};
 
 /// How often a package looks at how many of its cores are awake, as the power control unit of Haswell-EP
 /// does: Hackenberg et al., An Energy Efficiency Feature Survey of the Intel Haswell Processor, 2015.
@@ -11,6 +11,10 @@ const TURBO_PERIOD_NS: u64 = 500_000;
 impl Kernel {
     /// The utilization of `cpu` has changed: cpufreq_update_util().
     pub(crate) fn util_changed(&mut self, cpu: usize) {
+        // Of sched_ext's tasks the kernel calls it for a new target alone.
+        if !matches!(self.class, Class::Ext(_)) {
+            self.sample_pstate(cpu);
+        }
         let nr = self.power.domain_of(cpu);
         let domain = &self.power.domains[nr];
         if !domain.governor.follows() || !domain.scales() || !domain.state.may_change(self.now_ns) {
@@ -91,19 +95,42 @@ impl Kernel {
         let busy_ns: Vec<u64> = cpus.iter().map(|&cpu| self.cpus[cpu].non_idle_ns).collect();
         let now_ns = self.now_ns;
         let state = &mut self.power.domains[nr].state;
-        let passed = now_ns.saturating_sub(state.looked_ns).max(1) as f64;
+        let passed_ns = now_ns.saturating_sub(state.looked_ns).max(1);
         let before = std::mem::replace(&mut state.busy_ns, busy_ns.clone());
-        let busiest = busy_ns
-            .iter()
-            .enumerate()
-            .map(|(nth, busy)| busy - before.get(nth).copied().unwrap_or(0))
-            .max()
-            .unwrap_or(0);
+        let load = |(nth, busy): (usize, &u64)| {
+            (busy - before.get(nth).copied().unwrap_or(0)) as f64 / passed_ns as f64
+        };
+        let loads: Vec<f64> = busy_ns.iter().enumerate().map(load).collect();
         state.looked_ns = now_ns;
         state.armed = false;
-        self.change_freq(nr, |domain, now_ns| domain.look(busiest as f64 / passed, now_ns));
+        self.change_freq(nr, |domain, now_ns| domain.look(&loads, passed_ns, now_ns));
         if let Some(&cpu) = cpus.iter().find(|&&cpu| self.cpus[cpu].running.is_some()) {
             self.arm_look(cpu);
+        }
+    }
+
+    /// intel_pstate_update_util() on `cpu`. The driver ignores calls for another CPU than the one that
+    /// calls; a task that wakes an idle CPU is queued there, by that CPU itself.
+    pub(crate) fn sample_pstate(&mut self, cpu: usize) {
+        let nr = self.power.domain_of(cpu);
+        let domain = &self.power.domains[nr];
+        let remote = cpu != self.here && self.cpus[cpu].running.is_some();
+        if domain.governor != Governor::IntelPstate || !domain.scales() || remote {
+            return;
+        }
+        self.account(cpu);
+        let state = &self.cpus[cpu];
+        let counters = Counters {
+            now_ns: self.now_ns,
+            busy_ns: state.non_idle_ns,
+            busy_freq: state.busy_freq,
+        };
+        // A core that sleeps has no say.
+        let cpus = self.power.domains[nr].cpus.iter().copied();
+        let awake: Vec<usize> = cpus.filter(|&cpu| self.power.core_is_awake(cpu)).collect();
+        let wanted = self.power.domains[nr].requested(cpu, counters, |cpu| awake.contains(&cpu));
+        if self.power.domains[nr].would_change(wanted) {
+            self.change_freq(nr, |domain, _| domain.set(wanted));
         }
     }
 

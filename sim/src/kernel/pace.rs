@@ -71,7 +71,7 @@ impl Kernel {
         let (speed, freq) = (self.speed(cpu), self.power.freq(cpu));
         let state = &mut self.cpus[cpu];
         state.accounted_ns = self.now_ns;
-        state.non_idle_ns += ran;
+        state.was_busy(ran, freq);
         state.util.update(self.now_ns, freq as f64 / FULL as f64);
         state.util_raw.update(self.now_ns, 1.0);
         let task = &mut self.tasks[task];
@@ -129,9 +129,10 @@ impl Kernel {
         self.power.wake(cpu, now_ns);
         self.arm_turbo(cpu);
         let costs = self.costs;
+        let freq = self.power.freq(cpu);
         let state = &mut self.cpus[cpu];
         if from.is_none() {
-            state.non_idle_ns += costs.idle_ns;
+            state.was_busy(costs.idle_ns, freq);
             state.util.update(now_ns, 0.0);
             state.util_raw.update(now_ns, 0.0);
         }
@@ -207,7 +208,7 @@ impl Kernel {
             return;
         }
         let timer_ns = self.next_timer(cpu);
-        self.cpus[cpu].non_idle_ns += blip.busy_ns;
+        self.cpus[cpu].was_busy(blip.busy_ns, self.power.freq(cpu));
         if self.power.blip(cpu, self.now_ns, blip, timer_ns) {
             self.keep_tick(cpu);
         }

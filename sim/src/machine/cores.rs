@@ -114,14 +114,10 @@ impl Core {
         Ok(())
     }
 
-    /// The highest of its operating points while `awake` cores of its package are awake, counted from
-    /// the slowest.
-    pub fn turbo_point(&self, awake: usize) -> usize {
-        let highest = self.opps.len().saturating_sub(1);
+    /// Its highest frequency while `awake` cores of its package are awake (MHz); 0 without any.
+    pub fn turbo_mhz(&self, awake: usize) -> u32 {
         let limit = self.turbo.iter().find(|limit| awake <= limit.cores).or(self.turbo.last());
-        limit.map_or(highest, |limit| {
-            self.opps.iter().position(|opp| opp.mhz == limit.mhz).unwrap_or(highest)
-        })
+        limit.map(|limit| limit.mhz).or(self.opps.last().map(|opp| opp.mhz)).unwrap_or(0)
     }
 
     /// The speed of each thread while `running` of the core's run (percent).

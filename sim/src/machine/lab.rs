@@ -163,7 +163,11 @@ impl Machine {
     /// Of those that Linux has.
     fn lab_governor(&self) -> &'static str {
         match self.governor {
-            Governor::Interactive | Governor::SchedutilRaw | Governor::Schedfreq => "schedutil",
+            Governor::Interactive
+            | Governor::SchedutilRaw
+            | Governor::Schedfreq
+            | Governor::IntelPstate
+            | Governor::Epp(_) => "schedutil",
             other => other.name(),
         }
     }

@@ -1,6 +1,7 @@
 //! CPUs that share a clock, and its frequency.
 
 use super::governor::{Governor, SCHEDFREQ_UP_US, State};
+use super::pstate::{Counters, Range, by_pstate};
 use crate::machine::Opp;
 
 /// Of the highest frequency.
@@ -28,7 +29,8 @@ pub struct Domain {
 
 impl Domain {
     pub fn new(cpus: Vec<usize>, opps: Vec<Opp>, governor: Governor, rate_limit_us: f64) -> Self {
-        let chosen = if governor == Governor::Powersave { 0 } else { opps.len().saturating_sub(1) };
+        let opps = if governor == Governor::IntelPstate { by_pstate(&opps) } else { opps };
+        let chosen = if governor.begins_lowest() { 0 } else { opps.len().saturating_sub(1) };
         let rate_limit_us =
             if governor == Governor::Schedfreq { SCHEDFREQ_UP_US } else { rate_limit_us };
         let state = State::new((rate_limit_us * 1e3) as u64);
@@ -107,17 +109,54 @@ impl Domain {
     /// Chooses the lowest frequency that is at least `wanted` of the highest one;
     /// whether that is another one.
     pub fn set(&mut self, wanted: f64) -> bool {
-        let Some(last) = self.opps.last() else { return false };
+        let next = self.point_for(wanted);
+        std::mem::replace(&mut self.chosen, next) != next
+    }
+
+    /// Whether `set` would choose another one than it has.
+    pub(crate) fn would_change(&self, wanted: f64) -> bool {
+        self.point_for(wanted) != self.chosen
+    }
+
+    fn point_for(&self, wanted: f64) -> usize {
+        let Some(last) = self.opps.last() else { return self.chosen };
         let mhz = wanted * f64::from(last.mhz) - 1e-6;
         let fits = |(opp, skipped): (&Opp, &bool)| !skipped && f64::from(opp.mhz) >= mhz;
         let next = self.opps.iter().zip(&self.skipped).position(fits);
-        let next = next.unwrap_or(self.opps.len() - 1);
-        std::mem::replace(&mut self.chosen, next) != next
+        next.unwrap_or(self.opps.len() - 1)
+    }
+
+    /// intel_pstate: `cpu`, of its own CPUs, has these counters now. What those that `vote`, and `cpu`,
+    /// request, over the highest frequency: a clock follows the highest request.
+    pub(crate) fn requested(
+        &mut self,
+        cpu: usize,
+        now: Counters,
+        vote: impl Fn(usize) -> bool,
+    ) -> f64 {
+        let (Some(first), Some(last)) = (self.opps.first(), self.opps.last()) else { return 1.0 };
+        let range = Range::of_mhz(first.mhz, last.mhz);
+        let pstates = &mut self.state.pstates;
+        pstates.resize(self.cpus.len(), Default::default());
+        let mut highest = 0;
+        for (of, pstate) in self.cpus.iter().zip(pstates) {
+            if *of == cpu {
+                highest = highest.max(pstate.update(now, range));
+            } else if vote(*of) {
+                highest = highest.max(pstate.request());
+            }
+        }
+        f64::from(highest) / f64::from(range.turbo)
     }
 
     /// The highest point that turbo allows, counted from the slowest.
     pub(crate) fn limit(&self) -> usize {
         self.limit
+    }
+
+    /// The highest point up to `mhz`, counted from the slowest.
+    pub(crate) fn point_up_to(&self, mhz: u32) -> usize {
+        self.opps.iter().rposition(|opp| opp.mhz <= mhz).unwrap_or(0)
     }
 
     /// Turbo allows no point above that one from now on; whether it allowed another one before.

@@ -1,13 +1,14 @@
 //! Frequency governors, as models written from their published descriptions.
 
-use anyhow::{Error, bail};
+use anyhow::{Context, Error, bail};
 use serde::Deserialize;
 
 use super::clock::{Domain, FULL};
+use super::pstate::{EPP_DEFAULT, EPP_PERIOD_NS, Pstate, epp_remember, epp_wanted};
 
 /// What chooses the frequency.
 #[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq, Eq)]
-#[serde(rename_all = "kebab-case")]
+#[serde(try_from = "String")]
 pub enum Governor {
     Performance,
     Powersave,
@@ -20,6 +21,11 @@ pub enum Governor {
     SchedutilRaw,
     /// The scheduler's own of 2016 (RFC v7 of 23 February), which schedutil replaced: an approximation.
     Schedfreq,
+    /// intel_pstate's `powersave` in active mode without HWP.
+    IntelPstate,
+    /// The firmware in the active modes of intel_pstate (with HWP) and amd_pstate, a model: by its
+    /// energy/performance preference, 0..=255. `None`: the one that goes with the scheduler.
+    Epp(Option<u8>),
 }
 
 /// schedutil asks for a quarter more than is used (map_util_perf()); schedfreq too, from memory.
@@ -28,6 +34,8 @@ pub const HEADROOM: f64 = 1.25;
 /// port to Android, kernel/sched/cpufreq_sched.c of common at 0aa38d2da60f.
 pub const SCHEDFREQ_UP_US: f64 = 500.0;
 const SCHEDFREQ_DOWN_NS: u64 = 50_000_000;
+/// Alone, or with `=` and the preference.
+const EPP_NAME: &str = "epp";
 /// ondemand looks every 10 ms, and above this share of it goes to the highest
 /// frequency (MICRO_FREQUENCY_UP_THRESHOLD).
 const ONDEMAND_PERIOD_NS: u64 = 10_000_000;
@@ -40,7 +48,7 @@ const INTERACTIVE_TARGET: f64 = 0.90;
 const INTERACTIVE_HOLD_NS: u64 = 80_000_000;
 
 impl Governor {
-    pub const ALL: [(&str, Governor); 7] = [
+    pub const ALL: [(&str, Governor); 9] = [
         ("performance", Governor::Performance),
         ("powersave", Governor::Powersave),
         ("ondemand", Governor::Ondemand),
@@ -48,10 +56,21 @@ impl Governor {
         ("schedutil", Governor::Schedutil),
         ("schedutil-raw", Governor::SchedutilRaw),
         ("schedfreq", Governor::Schedfreq),
+        ("intel-pstate", Governor::IntelPstate),
+        (EPP_NAME, Governor::Epp(None)),
     ];
 
+    /// Whatever the preference, if it has one.
     pub fn name(self) -> &'static str {
-        Self::ALL.iter().find(|(_, governor)| *governor == self).map_or("", |(name, _)| name)
+        let same = |(_, other): &&(&str, Governor)| {
+            std::mem::discriminant(other) == std::mem::discriminant(&self)
+        };
+        Self::ALL.iter().find(same).map_or("", |(name, _)| name)
+    }
+
+    /// Whether a machine that has done nothing yet is at its lowest frequency.
+    pub fn begins_lowest(self) -> bool {
+        matches!(self, Governor::Powersave | Governor::IntelPstate | Governor::Epp(_))
     }
 
     /// Whether the scheduler asks it as utilization changes.
@@ -64,6 +83,7 @@ impl Governor {
         match self {
             Governor::Ondemand => Some(ONDEMAND_PERIOD_NS),
             Governor::Interactive => Some(INTERACTIVE_PERIOD_NS),
+            Governor::Epp(_) => Some(EPP_PERIOD_NS),
             _ => None,
         }
     }
@@ -72,8 +92,12 @@ impl Governor {
 impl std::str::FromStr for Governor {
     type Err = Error;
 
-    /// Fails with a sentence that lists them.
+    /// Also `epp=N`. Fails with a sentence that lists them.
     fn from_str(text: &str) -> Result<Self, Error> {
+        if let Some((EPP_NAME, epp)) = text.split_once('=') {
+            let epp = epp.parse().with_context(|| format!("'{epp}' is no EPP: 0..255"))?;
+            return Ok(Governor::Epp(Some(epp)));
+        }
         match Self::ALL.iter().find(|(name, _)| *name == text) {
             Some((_, governor)) => Ok(*governor),
             None => bail!(
@@ -81,6 +105,14 @@ impl std::str::FromStr for Governor {
                 Self::ALL.map(|(name, _)| name).join(", ")
             ),
         }
+    }
+}
+
+impl TryFrom<String> for Governor {
+    type Error = Error;
+
+    fn try_from(text: String) -> Result<Self, Error> {
+        text.parse()
     }
 }
 
@@ -95,6 +127,10 @@ pub struct State {
     /// A look is planned.
     pub armed: bool,
     raised_ns: u64,
+    /// EPP: by CPU the share of time in which it is busy.
+    shares: Vec<f64>,
+    /// intel_pstate: by CPU.
+    pub(super) pstates: Vec<Pstate>,
 }
 
 impl State {
@@ -106,6 +142,8 @@ impl State {
             busy_ns: Vec::new(),
             armed: false,
             raised_ns: 0,
+            shares: Vec::new(),
+            pstates: Vec::new(),
         }
     }
 
@@ -140,9 +178,28 @@ impl Domain {
         HEADROOM * util * FULL as f64 > self.freq() as f64
     }
 
+    /// Those that look from time to time: each CPU was busy for its one of `loads`, 0..=1, of the last
+    /// `passed_ns`. Whether it has chosen another frequency.
+    pub fn look(&mut self, loads: &[f64], passed_ns: u64, now_ns: u64) -> bool {
+        if let Governor::Epp(epp) = self.governor {
+            return self.look_by_epp(epp.unwrap_or(EPP_DEFAULT), loads, passed_ns);
+        }
+        self.look_by_load(loads.iter().copied().fold(0.0, f64::max), now_ns)
+    }
+
+    /// The highest frequency that any CPU wants: a clock follows the highest request (a model).
+    fn look_by_epp(&mut self, epp: u8, loads: &[f64], passed_ns: u64) -> bool {
+        let shares = &mut self.state.shares;
+        shares.resize(loads.len(), 0.0);
+        for (share, load) in shares.iter_mut().zip(loads) {
+            *share = epp_remember(*share, *load, passed_ns);
+        }
+        let busiest = shares.iter().copied().fold(0.0, f64::max);
+        self.set(epp_wanted(busiest, epp))
+    }
+
     /// ondemand and interactive: the busiest CPU was busy for `load` of the time.
-    /// Whether it has chosen another frequency.
-    pub fn look(&mut self, load: f64, now_ns: u64) -> bool {
+    fn look_by_load(&mut self, load: f64, now_ns: u64) -> bool {
         let current = self.freq() as f64 / FULL as f64;
         let wanted = match self.governor {
             Governor::Ondemand if load > ONDEMAND_UP => 1.0,
@@ -196,14 +253,35 @@ mod tests {
     #[test]
     fn ondemand_jumps_and_interactive_holds() {
         let mut ondemand = domain(Governor::Ondemand);
-        assert!(ondemand.look(0.1, 0) && ondemand.switch());
+        assert!(ondemand.look(&[0.1], 0, 0) && ondemand.switch());
         assert_eq!(ondemand.mhz(), Some(400));
-        assert!(ondemand.look(0.96, 0) && ondemand.switch());
+        assert!(ondemand.look(&[0.5, 0.96], 0, 0) && ondemand.switch());
         assert_eq!(ondemand.mhz(), Some(2000));
         let mut interactive = domain(Governor::Interactive);
-        interactive.look(1.0, 100_000_000);
-        assert!(!interactive.look(0.0, 179_000_000));
-        assert!(interactive.look(0.0, 180_000_000) && interactive.switch());
+        interactive.look(&[1.0], 0, 100_000_000);
+        assert!(!interactive.look(&[0.0], 0, 179_000_000));
+        assert!(interactive.look(&[0.0], 0, 180_000_000) && interactive.switch());
         assert_eq!(interactive.mhz(), Some(200));
+    }
+    #[test]
+    fn firmware_follows_the_busiest_cpu_of_its_clock() {
+        let mut firmware = domain(Governor::Epp(Some(128)));
+        // 15 ms are a half-life: 0.4 of the time, and a quarter more.
+        assert!(firmware.look(&[0.1, 0.8], 15_000_000, 0) && firmware.switch());
+        assert_eq!(firmware.mhz(), Some(1200), "1000 MHz, at the next point");
+        assert!(firmware.look(&[0.1, 0.0], 30_000_000, 0) && firmware.switch());
+        assert_eq!(firmware.mhz(), Some(400), "0.1 of the time: 250 MHz, at the next point");
+    }
+
+    #[test]
+    fn a_preference_is_named_with_its_governor() {
+        for (text, epp) in [("epp", None), ("epp=0", Some(0)), ("epp=192", Some(192))] {
+            let governor: Governor = text.parse().unwrap();
+            assert_eq!((governor, governor.name()), (Governor::Epp(epp), "epp"));
+        }
+        for wrong in ["epp=256", "epp=", "epp=power"] {
+            let text = wrong.parse::<Governor>().unwrap_err().to_string();
+            assert!(text.ends_with("is no EPP: 0..255"), "{text}");
+        }
     }
 }

@@ -3,6 +3,7 @@
 mod clock;
 mod governor;
 mod idle;
+mod pstate;
 mod unit;
 
 use std::collections::BTreeSet;
@@ -10,6 +11,7 @@ use std::collections::BTreeSet;
 pub use clock::{Domain, FULL};
 pub use governor::{Governor, HEADROOM};
 use idle::Predictor;
+pub use pstate::{Counters, epp_of};
 pub use unit::Unit;
 
 use crate::machine::{Clock, Core, Machine, MachineCpu};
@@ -166,6 +168,11 @@ impl Power {
         self.domain_of[cpu]
     }
 
+    /// Whether any thread of the core of `cpu` is awake.
+    pub(crate) fn core_is_awake(&self, cpu: usize) -> bool {
+        self.cores[self.places[cpu].core].awake > 0
+    }
+
     /// An interrupt reaches an idle CPU: how long until it can do anything (ns).
     pub fn wake(&mut self, cpu: usize, now_ns: u64) -> u64 {
         if self.cpus[cpu].awake {
@@ -304,7 +311,11 @@ impl Power {
         self.limited_cores[package] = awake;
         let first = |nr: usize| self.places[self.domains[nr].cpus[0]];
         let here = (0..self.domains.len()).filter(|&nr| first(nr).package == package);
-        let limits = here.map(|nr| (nr, self.kinds[first(nr).core].turbo_point(awake)));
+        let limit = |nr: usize| {
+            let mhz = self.kinds[first(nr).core].turbo_mhz(awake);
+            self.domains[nr].point_up_to(mhz)
+        };
+        let limits = here.map(|nr| (nr, limit(nr)));
         limits.filter(|&(nr, limit)| self.domains[nr].limit() != limit).collect()
     }
 

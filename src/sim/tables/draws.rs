@@ -1,20 +1,21 @@
 //! Our modes on machines drawn at random around those that come with the simulator, as most of their
 //! figures are estimates: energy over that of others, and in how many draws each is below or above 1.
 
-use std::env;
 use std::fs;
 use std::path::Path;
-use std::process::Command;
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::thread;
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Result};
+use powerpack_sim::Machine;
 
-use super::draw::{BY_ENERGY, Case, DRAWS, EARLIER};
+use super::draw::{BY_ENERGY, Case, Drawn, over_all};
 use super::means::kernel;
-use super::ratios::Ratios;
 use super::{head, notes, row, savings};
 use crate::settings::policy::Mode;
+
+const DRAWS: usize = 200;
+pub const DRAWN: Drawn = Drawn { table: "draws", draws: DRAWS, systems, governor: "+schedutil" };
+/// An earlier fair class, whose energy is shown too, beside the kernel's own of today.
+const EARLIER: &str = "3.9";
 
 const LOADS: [&str; 8] =
     ["light", "tiny", "mixed", "audio", "short", "desktop", "random-20", "web-audio"];
@@ -23,6 +24,13 @@ const NEAR: f64 = 1.02;
 
 /// Machines on which all systems take the same.
 const NOTHING_TO_SAVE: [&str; 4] = ["many", "vm4", "vm8", "power7"];
+
+/// All that is compared on `machine`, our modes first.
+fn systems(machine: &Machine) -> Vec<String> {
+    let modes = Mode::ALL.into_iter().map(|mode| mode.name().to_owned());
+    let there = |name: &String| name != BY_ENERGY || machine.has_energy_model();
+    modes.chain([EARLIER.to_owned()]).chain(kernel().filter(there)).collect()
+}
 
 /// What energy is compared with, our modes first.
 fn others() -> Vec<String> {
@@ -38,7 +46,7 @@ pub fn print(picture: Option<&Path>) -> Result<()> {
     cells.push(format!("within {NEAR} x the best mode"));
     cells.push("overruns".to_owned());
     head(&cells.iter().map(String::as_str).collect::<Vec<_>>());
-    let cases = simulate_all(&names())?;
+    let cases = DRAWN.simulate_all(&names())?;
     cases.iter().for_each(|case| print_row(case, &others));
     println!();
     print_means(&cases);
@@ -74,44 +82,12 @@ fn names() -> Vec<(&'static str, &'static str)> {
     saving.flat_map(|machine| LOADS.map(|load| (machine, load))).collect()
 }
 
-/// As many at a time as there are CPUs, each in a process; in the order of `names`.
-fn simulate_all(names: &[(&str, &str)]) -> Result<Vec<Case>> {
-    let next = AtomicUsize::new(0);
-    let worker = || -> Result<Vec<(usize, Case)>> {
-        let mut found = Vec::new();
-        loop {
-            let nth = next.fetch_add(1, Ordering::Relaxed);
-            let Some((machine, load)) = names.get(nth) else { return Ok(found) };
-            found.push((nth, in_a_process(machine, load)?));
-        }
-    };
-    let workers = thread::available_parallelism().map_or(1, usize::from);
-    let found: Result<Vec<_>> = thread::scope(|scope| {
-        let threads: Vec<_> = (0..workers).map(|_| scope.spawn(worker)).collect();
-        threads.into_iter().map(|thread| thread.join().expect("no panic")).collect()
-    });
-    let mut cases: Vec<(usize, Case)> = found?.into_iter().flatten().collect();
-    cases.sort_by_key(|(nth, _)| *nth);
-    Ok(cases.into_iter().map(|(_, case)| case).collect())
-}
-
-fn in_a_process(machine: &str, load: &str) -> Result<Case> {
-    let program = env::current_exe().context("cannot find this program")?;
-    let output = Command::new(program).args(["sim", "draw", machine, load]).output()?;
-    let said = String::from_utf8_lossy(&output.stderr);
-    ensure!(output.status.success(), "{load} on {machine}: {}", said.trim());
-    Ok(serde_json::from_slice(&output.stdout)?)
-}
-
 fn print_row(case: &Case, others: &[String]) {
     let mut cells = vec![case.machine.clone(), case.load.clone()];
     let over = others.iter().map(|other| case.over(Mode::Energy.name(), other));
     cells.extend(over.map(|ratios| ratios.map_or(String::new(), |ratios| ratios.show())));
     cells.push(near(case).to_string());
-    let overruns = case.systems.iter().zip(&case.overruns).filter(|(_, overruns)| **overruns > 0);
-    let overruns: Vec<String> =
-        overruns.map(|(system, overruns)| format!("{system} {overruns}")).collect();
-    cells.push(overruns.join(", "));
+    cells.push(case.overruns(|_| true));
     row(cells);
 }
 
@@ -120,12 +96,6 @@ fn near(case: &Case) -> usize {
     let others = Mode::ALL.into_iter().filter(|mode| *mode != Mode::Energy);
     let over = others.filter_map(|mode| case.over(Mode::Energy.name(), mode.name()));
     over.reduce(|worst, over| worst.max(&over)).map_or(0, |worst| worst.at_most(NEAR))
-}
-
-/// `system` over `other` in the mean of those cases that have both, and how many these are.
-fn over_all(cases: &[Case], system: &str, other: &str) -> Option<(Ratios, usize)> {
-    let of_cases: Vec<Ratios> = cases.iter().filter_map(|case| case.over(system, other)).collect();
-    Some((Ratios::mean_of(&of_cases)?, of_cases.len()))
 }
 
 /// Of all cases: our modes over the kernel's own class, and energy over our modes.
@@ -167,8 +137,13 @@ fn print_error(cases: &[Case]) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use powerpack_sim::Machine;
     use powerpack_workload::Workload;
+
+    #[test]
+    fn a_kernel_that_places_by_energy_is_compared_where_there_is_one() {
+        let there = |name| systems(&Machine::find(name).unwrap()).contains(&BY_ENERGY.to_owned());
+        assert!(there("phone") && !there("handheld"));
+    }
 
     #[test]
     fn all_machines_that_can_save_are_drawn() {

@@ -8,6 +8,7 @@ mod energy;
 mod kernel;
 mod means;
 mod non_idle;
+mod pstate;
 mod ratios;
 mod reality;
 mod run_period;
@@ -40,7 +41,7 @@ type Offs = (&'static str, Vec<(String, f64)>, &'static [&'static str]);
 /// A table by its name, and how it is made.
 type Table = (&'static str, &'static str, fn() -> Result<()>);
 
-const TABLES: [Table; 12] = [
+const TABLES: [Table; 13] = [
     ("audio", "non-idle % of three CPUs, audio playback (2013)", non_idle::audio),
     ("web-audio", "the same, web pages rendered during audio playback", non_idle::web_audio),
     ("native8", "the same, eight threads that compute", non_idle::native8),
@@ -54,6 +55,11 @@ const TABLES: [Table; 12] = [
         energy::print,
     ),
     (PICTURED, "energy of our modes on machines drawn at random", || draws::print(None)),
+    (
+        pstate::NAME,
+        "the same where nobody hears what frequencies they request: intel_pstate, amd_pstate",
+        pstate::print,
+    ),
     ("reality", "the test VM's measured tables beside simulated ones", reality::cpus),
     ("laboratory", "power in the laboratory beside simulated", reality::power),
     ("kernel", "the kernel's own class in the laboratory beside simulated", kernel::print),
@@ -79,9 +85,12 @@ pub fn run(name: Option<&str>, picture: Option<&Path>) -> Result<()> {
     }
 }
 
-/// Prints a machine and a load of the table of draws, as JSON. Fails if there is no such thing.
-pub fn draw(machine: &str, load: &str) -> Result<()> {
-    println!("{}", serde_json::to_string(&draw::simulate(machine, load, draw::DRAWS)?)?);
+/// Prints a machine and a load of a table of draws, as JSON. Fails if there is no such thing.
+pub fn draw(table: &str, machine: &str, load: &str) -> Result<()> {
+    let mut tables = [draws::DRAWN, pstate::DRAWN].into_iter();
+    let drawn = tables.find(|drawn| drawn.table == table);
+    let drawn = drawn.with_context(|| format!("nothing is drawn for table '{table}'"))?;
+    println!("{}", serde_json::to_string(&drawn.simulate(machine, load, drawn.draws)?)?);
     Ok(())
 }
 

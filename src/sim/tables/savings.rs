@@ -109,11 +109,11 @@ fn range(rows: &[Row]) -> Range<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::sim::tables::draw::simulate;
+    use crate::sim::tables::draws::DRAWN;
 
     #[test]
     fn each_machine_is_beside_the_kernel_that_it_would_have() {
-        let case = |machine: &str, load: &str| simulate(machine, load, 2).unwrap();
+        let case = |machine: &str, load: &str| DRAWN.simulate(machine, load, 2).unwrap();
         let cases = [case("phone", "tiny"), case("phone", "audio"), case("handheld", "tiny")];
         let rows = rows(&cases);
         let names: Vec<_> = rows.iter().map(|row| (row.machine.as_str(), row.kernel)).collect();
