@@ -10,7 +10,7 @@ use super::metric::Metric;
 use super::programs::Figures;
 use super::suite::Load;
 use crate::machine::cpu_counts::{ByCpu, CpuCounts, per_s};
-use crate::machine::package_states::{PackageStates, is_c_state};
+use crate::machine::package_states::{Others, PackageStates, is_c_state};
 use crate::machine::sensors::mean;
 use crate::wakes::IdleCount;
 
@@ -50,7 +50,7 @@ impl<'a> IdleMeter<'a> {
     /// Begins, for the CPUs that are online, `cpus`. It may wake a CPU of each package.
     pub fn begin(cpus: Vec<usize>, traced: Option<&'a IdleCount>) -> Self {
         let counts = CpuCounts::find(Path::new("/"));
-        let packages = PackageStates::begin(Path::new("/"));
+        let packages = PackageStates::begin(Path::new("/"), Others::MayWake);
         let before = Reading::now(&counts, traced);
         IdleMeter { cpus, counts, traced, packages, before }
     }
@@ -136,7 +136,7 @@ pub fn missing(loads: &[Load], cpus: Vec<usize>) -> Vec<String> {
         let why = "wake-ups: this kernel has no cpuidle here, and no load of this suite has them traced (trace_idle)";
         missing.push(why.to_owned());
     }
-    if PackageStates::begin(root).is_empty() {
+    if PackageStates::begin(root, Others::MayWake).is_empty() {
         let why = "package C-states: no counters of them here (perf's cstate_pkg, ACPI's LPIT), or not for this user";
         missing.push(why.to_owned());
     }

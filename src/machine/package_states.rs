@@ -27,6 +27,15 @@ const LOW_POWER: [(&str, &str); 2] = [
 ];
 const NS_PER_S: f64 = 1e9;
 
+/// May a look interrupt a CPU of each other package?
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Others {
+    /// It may: it is looked seldom.
+    MayWake,
+    /// It may not: machines of several packages report no C-states then.
+    Sleep,
+}
+
 /// A state of a package, or of the machine.
 struct State {
     source: Source,
@@ -54,9 +63,9 @@ pub struct PackageStates {
 impl PackageStates {
     /// Those that there are below `root` (`/` but in tests), and that this user may read. To begin interrupts a CPU of
     /// each package.
-    pub fn begin(root: &Path) -> Self {
+    pub fn begin(root: &Path, others: Others) -> Self {
         let mut states = BTreeMap::new();
-        for (title, counters) in counters(root) {
+        for (title, counters) in counters(root, others) {
             let of = |counter| State { source: Source::Counter(counter), last: 0, seconds: 0.0 };
             states.insert(title, counters.into_iter().map(of).collect());
         }
@@ -131,11 +140,11 @@ pub fn is_c_state(title: &str) -> bool {
 }
 
 /// Of each C-state that may be read its counters, one of each package.
-fn counters(root: &Path) -> BTreeMap<String, Vec<Counter>> {
+fn counters(root: &Path, others: Others) -> BTreeMap<String, Vec<Counter>> {
     let pmu = root.join(COUNTERS);
     let list = fs::read_to_string(pmu.join("cpumask")).unwrap_or_default();
     let cpus = parse_cpu_list(list.trim()).unwrap_or_default();
-    if cpus.is_empty() || !has_time_stamps() {
+    if cpus.is_empty() || !has_time_stamps() || (others == Others::Sleep && cpus.len() > 1) {
         return BTreeMap::new();
     }
     let of = |event: PathBuf| {
@@ -186,7 +195,7 @@ mod tests {
     #[test]
     fn counters_of_c_states_are_read_by_perf() {
         let root = sysfs("c-states", &PMU);
-        let mut states = PackageStates::begin(&root);
+        let mut states = PackageStates::begin(&root, Others::Sleep);
         // Only who may use perf sees them.
         if !states.is_empty() {
             let begin = Instant::now();
@@ -199,6 +208,8 @@ mod tests {
             let range = elapsed * 0.1..elapsed * 1.5;
             assert!(seconds.iter().all(|(_, s)| range.contains(s)), "{seconds:?} of {elapsed}");
         }
+        write(&root, &[(PMU[4].0, "0,1")]);
+        assert!(PackageStates::begin(&root, Others::Sleep).is_empty(), "others would be woken");
         fs::remove_dir_all(root).unwrap();
     }
 
@@ -206,7 +217,7 @@ mod tests {
     fn what_acpi_counts_is_of_the_whole_machine_and_deepest() {
         let file = |nr: usize| format!("devices/system/cpu/cpuidle/{}", LOW_POWER[nr].0);
         let root = sysfs("lpit", &[(&file(0), "1000000"), (&file(1), "5")]);
-        let mut states = PackageStates::begin(&root);
+        let mut states = PackageStates::begin(&root, Others::Sleep);
         write(&root, &[(&file(0), "2500000")]);
         states.look();
         let expected = [("LPI package".to_owned(), 1.5), ("LPI system".to_owned(), 0.0)];
@@ -214,6 +225,6 @@ mod tests {
         assert!(!is_c_state(LOW_POWER[0].1) && depth("LPI package") > depth("C10"));
         assert!(depth("C10") > depth("C6"));
         fs::remove_dir_all(&root).unwrap();
-        assert!(PackageStates::begin(&root).is_empty());
+        assert!(PackageStates::begin(&root, Others::MayWake).is_empty());
     }
 }
