@@ -11,8 +11,9 @@ fn main() {
     // SAFETY: a build script has one thread here.
     unsafe { env::set_var("BPF_EXTRA_CFLAGS_PRE_INCL", "-Wall -Werror -fno-unroll-loops") };
     build_bpf("src/bpf/intf.h", "src/bpf/main.bpf.c", "bpf");
-    // An object of its own: the scheduler does not take longer to load for it.
+    // Objects of their own: the scheduler does not take longer to load for them.
     build_bpf("src/wakes/intf.h", "src/wakes/wakes.bpf.c", "wakes");
+    build_bpf("src/wakes/count.h", "src/wakes/count.bpf.c", "count");
     build_native();
     write_counters();
 }

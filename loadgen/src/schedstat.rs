@@ -170,14 +170,19 @@ fn non_idle(ran_ns: &[u64], elapsed_ns: u64) -> NonIdle {
     NonIdle { surplus_non_idle_pct: surplus_pct(&non_idle_pct), non_idle_pct }
 }
 
-/// What all CPUs but the needed ones are non-idle (%, summed): as few of the busiest are needed
-/// as carry the load when they are filled.
+/// What all CPUs but the needed ones are non-idle (%, summed).
 pub fn surplus_pct(non_idle_pct: &[f64]) -> f64 {
-    let needed = ((non_idle_pct.iter().sum::<f64>() / FILL_PCT).ceil() as usize).max(1);
-    let mut sorted = non_idle_pct.to_vec();
-    sorted.sort_by(|a, b| b.total_cmp(a));
     // Not sum(): that of nothing is -0.
-    sorted.iter().skip(needed).fold(0.0, |sum, pct| sum + pct)
+    surplus_cpus(non_idle_pct).into_iter().fold(0.0, |sum, cpu| sum + non_idle_pct[cpu])
+}
+
+/// All CPUs but the needed ones, by their places in `non_idle_pct` (%), the busiest first: as few of the
+/// busiest are needed as carry the load when they are filled.
+pub fn surplus_cpus(non_idle_pct: &[f64]) -> Vec<usize> {
+    let needed = ((non_idle_pct.iter().sum::<f64>() / FILL_PCT).ceil() as usize).max(1);
+    let mut cpus: Vec<usize> = (0..non_idle_pct.len()).collect();
+    cpus.sort_by(|&a, &b| non_idle_pct[b].total_cmp(&non_idle_pct[a]));
+    cpus.into_iter().skip(needed).collect()
 }
 
 #[cfg(test)]
@@ -208,6 +213,7 @@ mod tests {
         assert_eq!(non_idle.surplus_non_idle_pct, 30.0);
         // 105.4 % needs two CPUs at 80 %.
         assert_eq!(surplus_pct(&[5.0, 60.0, 0.4, 40.0]), 5.4);
+        assert_eq!(surplus_cpus(&[5.0, 60.0, 0.4, 40.0]), [0, 2]);
         assert_eq!(surplus_pct(&[0.0, 0.0]), 0.0);
     }
 

@@ -114,7 +114,7 @@ impl Benchmark {
             systems: systems.iter().map(System::info).collect(),
             loads: suite.loads.iter().map(|load| load.info.clone()).collect(),
             runs: vec![],
-            missing: meter::missing(switches.as_ref()),
+            missing: meter::missing(&suite.loads, switches.as_ref()),
         };
         let (stop, bar, ends_us) = (Arc::default(), ProgressBar::hidden(), BTreeMap::new());
         let mut benchmark =

@@ -10,12 +10,15 @@ use powerpack_load::schedstat::{Reading, surplus_pct};
 use powerpack_workload::parse_cpu_list;
 
 use super::cgroups;
+use super::idle::{self, Idle, IdleMeter};
 use super::metric::Metric;
 use super::programs::Figures;
 use super::results::Heat;
+use super::suite::Load;
 use super::switches::Switches;
 use crate::control::protocol::{self, Reply, Request};
 use crate::machine::sensors::Sources;
+use crate::wakes::IdleCount;
 
 /// CPUs are read at most so often,
 const INTERVAL_MIN_NS: u64 = 100_000_000;
@@ -41,6 +44,8 @@ pub struct Meter<'a> {
     switches: Option<&'a Switches>,
     counts: Option<(u64, u64)>,
     active_set_changes: Option<u64>,
+    /// `None` where it is not known which CPUs are online.
+    idle: Option<IdleMeter<'a>>,
     /// Where the load's cgroup is, and what it had used (us).
     cgroup: Option<(PathBuf, u64)>,
     sources: Sources,
@@ -56,6 +61,7 @@ pub struct Measured {
     pub figures: Figures,
     pub non_idle_pct: Vec<f64>,
     pub idle_states_pct: Vec<(String, f64)>,
+    pub idle: Idle,
     pub heat: Option<Heat>,
     /// CPU time of measuring itself (s).
     pub own_cpu_s: f64,
@@ -68,9 +74,14 @@ pub fn online_cpus() -> Result<Vec<usize>> {
     parse_cpu_list(text.trim())
 }
 
-/// What this machine cannot measure, and why.
-pub fn missing(switches: Option<&Switches>) -> Vec<String> {
-    let mut missing = Sources::begin(Path::new("/")).missing();
+/// What this machine cannot measure of these loads, and why.
+pub fn missing(loads: &[Load], switches: Option<&Switches>) -> Vec<String> {
+    let sources = Sources::begin(Path::new("/"));
+    let mut missing = sources.missing();
+    missing.extend(idle::missing(loads, online_cpus().unwrap_or_default()));
+    if sources.uncore_mhz().is_none() {
+        missing.push("uncore frequency: this kernel reports none here".to_owned());
+    }
     if Reading::now().is_err() {
         missing.push("non-idle time: this kernel has no CONFIG_SCHEDSTATS".to_owned());
     }
@@ -83,7 +94,12 @@ pub fn missing(switches: Option<&Switches>) -> Vec<String> {
 impl<'a> Meter<'a> {
     /// Begins. Without a picture of which CPU was busy when, there is less that is seen of
     /// measuring in latencies.
-    pub fn begin(switches: Option<&'a Switches>, with_heat: bool, cgroup: Option<PathBuf>) -> Self {
+    pub fn begin(
+        switches: Option<&'a Switches>,
+        traced: Option<&'a IdleCount>,
+        with_heat: bool,
+        cgroup: Option<PathBuf>,
+    ) -> Self {
         let own_cpu_ns = clock::thread_cpu_ns();
         // First, and last at the end: what the answer takes is not the load's.
         let active_set_changes = active_set_changes();
@@ -95,6 +111,7 @@ impl<'a> Meter<'a> {
             switches,
             counts: switches.map(Switches::counts),
             active_set_changes,
+            idle: online_cpus().ok().map(|cpus| IdleMeter::begin(cpus, traced)),
             cgroup: cgroup.and_then(|dir| cgroups::usage_us(&dir).map(|us| (dir, us))),
             sources: Sources::begin(Path::new("/")),
             next_look_ns: 0,
@@ -150,10 +167,13 @@ impl<'a> Meter<'a> {
     pub fn end(mut self) -> Measured {
         let seconds = (clock::now_ns() - self.begin_ns) as f64 / NS_PER_S;
         self.next_look_ns = 0;
+        // First, as what follows wakes CPUs.
+        let idle = self.idle.take().map_or_else(Idle::default, IdleMeter::end);
         self.read();
         let non_idle_pct = self.non_idle_pct();
         let mut figures =
             if non_idle_pct.is_empty() { Figures::new() } else { of_cpus(&non_idle_pct) };
+        figures.extend(idle.figures(&non_idle_pct));
         let mut note = |metric, value: Option<f64>| {
             figures.extend(value.map(|value| (metric, value)));
         };
@@ -169,11 +189,13 @@ impl<'a> Meter<'a> {
         note(Metric::FrequencyChangesPerS, self.sources.frequency_changes_per_s(seconds));
         let idle_states_pct = self.sources.idle_states_pct(seconds);
         note(Metric::DeepestIdlePct, idle_states_pct.last().map(|(_, pct)| *pct));
+        note(Metric::UncoreMhz, self.sources.uncore_mhz());
         Measured {
             elapsed_s: seconds,
             figures,
             non_idle_pct,
             idle_states_pct,
+            idle,
             heat: self.with_heat.then(|| heat(&self.runs)).flatten(),
             own_cpu_s: (clock::thread_cpu_ns() - self.own_cpu_ns) as f64 / NS_PER_S,
         }
@@ -259,7 +281,7 @@ mod tests {
 
     #[test]
     fn this_machine_is_measured() {
-        let mut meter = Meter::begin(None, true, None);
+        let mut meter = Meter::begin(None, None, true, None);
         clock::burn(120_000_000);
         meter.read_if_due();
         assert!(meter.until_due() > Duration::ZERO);

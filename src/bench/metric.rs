@@ -50,12 +50,24 @@ pub enum Metric {
     RecordsPerCpuS,
     /// Share of time in the deepest idle state, mean over the CPUs.
     DeepestIdlePct,
+    /// Share of time in which all CPUs of a package were idle, mean over the packages.
+    PackageIdlePct,
+    /// Share of time in the hardware's own idle states of packages, all added.
+    PackageStatesPct,
+    /// How often CPUs left an idle state, polling apart; all CPUs.
+    WakeUpsPerS,
+    /// The same of each surplus CPU, their mean.
+    SurplusWakeUpsPerS,
+    /// Interrupts of any kind, all CPUs.
+    InterruptsPerS,
+    /// The same of each surplus CPU, their mean.
+    SurplusInterruptsPerS,
     /// Mean over CPUs and time.
     FrequencyMhz,
     /// How often the clocks change their frequency, all together.
     FrequencyChangesPerS,
-    /// Timer and rescheduling interrupts of all CPUs while nobody does anything.
-    InterruptsPerS,
+    /// Frequency of what a package's CPUs share, at the end of the run.
+    UncoreMhz,
     /// CPU time of the scheduler's process meanwhile, and its memory.
     AgentPct,
     AgentRssMb,
@@ -82,7 +94,7 @@ pub enum Better {
 
 impl Metric {
     /// In the order in which they are shown.
-    pub const ALL: [Metric; 35] = [
+    pub const ALL: [Metric; 41] = [
         Metric::RecordsPerS,
         Metric::ElapsedS,
         Metric::RoundTripNs,
@@ -108,9 +120,15 @@ impl Metric {
         Metric::RecordsPerJ,
         Metric::RecordsPerCpuS,
         Metric::DeepestIdlePct,
+        Metric::PackageIdlePct,
+        Metric::PackageStatesPct,
+        Metric::WakeUpsPerS,
+        Metric::SurplusWakeUpsPerS,
+        Metric::InterruptsPerS,
+        Metric::SurplusInterruptsPerS,
         Metric::FrequencyMhz,
         Metric::FrequencyChangesPerS,
-        Metric::InterruptsPerS,
+        Metric::UncoreMhz,
         Metric::AgentPct,
         Metric::AgentRssMb,
         Metric::LoadMs,
@@ -148,9 +166,15 @@ impl Metric {
             Metric::RecordsPerJ => "records/J",
             Metric::RecordsPerCpuS => "records per CPU second",
             Metric::DeepestIdlePct => "in the deepest idle state, %",
+            Metric::PackageIdlePct => "whole packages idle, %",
+            Metric::PackageStatesPct => "packages in C-states, %",
+            Metric::WakeUpsPerS => "wake-ups/s",
+            Metric::SurplusWakeUpsPerS => "wake-ups/s of a surplus CPU",
+            Metric::InterruptsPerS => "interrupts/s",
+            Metric::SurplusInterruptsPerS => "interrupts/s of a surplus CPU",
             Metric::FrequencyMhz => "frequency, MHz",
             Metric::FrequencyChangesPerS => "frequency changes/s",
-            Metric::InterruptsPerS => "interrupts/s",
+            Metric::UncoreMhz => "uncore frequency, MHz",
             Metric::AgentPct => "agent, % of a CPU",
             Metric::AgentRssMb => "agent, resident MB",
             Metric::LoadMs => "load time, ms",
@@ -167,11 +191,16 @@ impl Metric {
             Metric::RecordsPerS
             | Metric::RecordsPerJ
             | Metric::RecordsPerCpuS
-            | Metric::DeepestIdlePct => Better::Higher,
+            | Metric::DeepestIdlePct
+            | Metric::PackageIdlePct
+            | Metric::PackageStatesPct => Better::Higher,
             Metric::SwitchesPerS
             | Metric::MigrationsPerS
             | Metric::ActiveSetChangesPerS
+            | Metric::WakeUpsPerS
+            | Metric::InterruptsPerS
             | Metric::FrequencyMhz
+            | Metric::UncoreMhz
             | Metric::CpusUsed
             | Metric::CgroupPct
             | Metric::MeasuringPct => Better::Neither,
@@ -202,6 +231,7 @@ impl Metric {
             | Metric::WakeP999Us
             | Metric::WakeMaxUs => 50.0,
             Metric::OverrunsPct | Metric::OverheadPct | Metric::SurplusNonIdlePct => 0.1,
+            Metric::SurplusWakeUpsPerS | Metric::SurplusInterruptsPerS => 0.5,
             _ => 0.0,
         }
     }

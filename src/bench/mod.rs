@@ -9,6 +9,7 @@ mod course;
 mod drain;
 mod governor;
 mod html;
+mod idle;
 mod join;
 mod limit;
 mod machine;

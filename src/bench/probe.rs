@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::fs;
+use std::path::Path;
 
 use anyhow::{Context, Result, bail, ensure};
 use libbpf_rs::query::ProgInfoIter;
@@ -12,6 +13,7 @@ use super::metric::Metric;
 use super::programs::Figures;
 use super::system::{Running, System};
 use crate::control::protocol::{self, Reply, Request};
+use crate::machine::cpu_counts::CpuCounts;
 use crate::machine::kernel;
 use crate::settings::mode::{Choice, Mode};
 use crate::settings::policy::PolicyArgs;
@@ -90,10 +92,11 @@ fn load(system: &System, running: &mut Running) -> Result<Figures> {
 
 fn rest(running: &Running, wait: impl Fn(f64) -> Result<()>) -> Result<Figures> {
     let cpu_ns = || running.pid().map(cpu_ns).transpose();
+    let counts = CpuCounts::find(Path::new("/"));
     wait(REST_AFTER_S)?;
-    let before = (interrupts()?, cpu_ns()?);
+    let before = (interrupts(&counts), cpu_ns()?);
     wait(REST_S)?;
-    let after = (interrupts()?, cpu_ns()?);
+    let after = (interrupts(&counts), cpu_ns()?);
     let per_s = |after: u64, before: u64| after.saturating_sub(before) as f64 / REST_S;
     let mut figures = Figures::from([(Metric::InterruptsPerS, per_s(after.0, before.0))]);
     if let (Some(after), Some(before), Some(pid)) = (after.1, before.1, running.pid()) {
@@ -125,22 +128,9 @@ fn set(mode: Mode) -> Result<f64> {
     }
 }
 
-/// What the kernel calls the interrupts of CPUs' timers, by architecture, and those that have a CPU
-/// reschedule.
-const INTERRUPTS: [&str; 3] = ["Local timer interrupts", "arch_timer", "Rescheduling interrupts"];
-
-/// Timer and rescheduling interrupts since boot, all CPUs.
-fn interrupts() -> Result<u64> {
-    let text = fs::read_to_string("/proc/interrupts").context("cannot read /proc/interrupts")?;
-    Ok(INTERRUPTS.iter().map(|name| sum(&text, name)).sum())
-}
-
-/// The sum over the CPUs of the lines that end with `name`.
-fn sum(text: &str, name: &str) -> u64 {
-    let counts = |line: &str| {
-        line.split_whitespace().skip(1).map_while(|field| field.parse::<u64>().ok()).sum::<u64>()
-    };
-    text.lines().filter(|line| line.trim_end().ends_with(name)).map(counts).sum()
+/// Interrupts since boot, all CPUs.
+fn interrupts(counts: &CpuCounts) -> u64 {
+    counts.interrupts().values().sum()
 }
 
 /// CPU time of all threads of a process (ns), exact where ticks are not.
@@ -164,15 +154,6 @@ fn rss_kib(pid: u32) -> Result<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_line_is_summed_up_to_its_words() {
-        let x86 = "      CPU0 CPU1\n LOC:  10  20   Local timer interrupts\n RES: 1 2 Rescheduling interrupts\n";
-        assert_eq!(INTERRUPTS.map(|name| sum(x86, name)), [30, 0, 3]);
-        let arm64 = "      CPU0 CPU1\n 11:  10  20   GICv3  27 Level     arch_timer\n 12: 5 5  GICv3 9 Level pl031\n\
-             IPI0: 1 2 Rescheduling interrupts\n";
-        assert_eq!(INTERRUPTS.map(|name| sum(arm64, name)), [0, 30, 3]);
-    }
 
     #[test]
     fn a_process_has_time_and_memory() {

@@ -105,6 +105,14 @@ pub struct Run {
     pub non_idle_pct: Vec<f64>,
     /// Share of time in each idle state, mean over the CPUs (%).
     pub idle_states_pct: BTreeMap<String, f64>,
+    /// How often each CPU left an idle state, and its interrupts, in a second; empty where that is not counted.
+    #[serde(default)]
+    pub wake_ups_per_s: Vec<f64>,
+    #[serde(default)]
+    pub interrupts_per_s: Vec<f64>,
+    /// Share of time in each idle state of a package, mean over the packages (%).
+    #[serde(default)]
+    pub package_states_pct: BTreeMap<String, f64>,
     /// Of each kind of task.
     pub tasks: Vec<TaskFigures>,
     /// The latencies at 1, 5, 10, 25, 50, 75, 90, 95, 99, 99.5, 99.9 and 100 % (us).

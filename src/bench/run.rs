@@ -10,13 +10,15 @@ use powerpack_load::record::{Report, TaskReport};
 
 use super::cgroups::Cgroups;
 use super::child::{LoadProcess, Message};
-use super::meter::{Measured, Meter};
+use super::idle;
+use super::meter::{self, Measured, Meter};
 use super::metric::Metric;
 use super::programs::{Beside, Figures};
 use super::results::{Run, TaskFigures};
 use super::suite::{Load, What};
 use super::switches::Switches;
 use crate::signals::Interrupted;
+use crate::wakes::IdleCount;
 
 /// A load that has not printed anything for this long beyond its own time is stuck.
 const PATIENCE_S: f64 = 60.0;
@@ -52,11 +54,14 @@ impl Runner<'_> {
         // Removed last, when all has ended.
         let _cgroups = load.cgroups.make().context("its cgroups")?;
         let mut beside = self.start_beside(&load.beside)?;
-        // Before it starts, as no program waits for that.
+        // Before it starts, as tracing interrupts all CPUs as it begins.
+        let traced = idle::trace(load, meter::online_cpus()?);
+        let traced = traced.as_ref();
+        // Before it starts too, as no program waits for that.
         let is_program = matches!(load.what, What::Program(_));
-        let meter = is_program.then(|| self.begin_meter(load));
+        let meter = is_program.then(|| self.begin_meter(load, traced));
         let process = self.start(load)?;
-        let outcome = self.follow(&process, load, meter)?;
+        let outcome = self.follow(&process, load, traced, meter)?;
         let cpu_s = match process.finish() {
             Err(err) if !outcome.output.trim().is_empty() => {
                 bail!("{err}: {}", last_line(&outcome.output))
@@ -107,14 +112,15 @@ impl Runner<'_> {
     }
 
     /// Of loads of which only figures are shown there is no picture.
-    fn begin_meter(&self, load: &Load) -> Meter<'_> {
-        Meter::begin(self.switches, load.info.group.is_none(), load.cgroups.metered_dir())
+    fn begin_meter<'a>(&'a self, load: &Load, traced: Option<&'a IdleCount>) -> Meter<'a> {
+        Meter::begin(self.switches, traced, load.info.group.is_none(), load.cgroups.metered_dir())
     }
 
     fn follow<'a>(
         &'a self,
         process: &LoadProcess,
         load: &Load,
+        traced: Option<&'a IdleCount>,
         mut meter: Option<Meter<'a>>,
     ) -> Result<Outcome> {
         let mut outcome = Outcome::default();
@@ -137,7 +143,7 @@ impl Runner<'_> {
                     meter.iter_mut().for_each(Meter::read_if_due);
                 }
                 Some(Message::Settled) => {
-                    meter = Some(self.begin_meter(load));
+                    meter = Some(self.begin_meter(load, traced));
                 }
                 Some(Message::Over) => {
                     outcome.measured = meter.take().map_or_else(Measured::default, Meter::end);
@@ -173,6 +179,9 @@ impl Measured {
             figures,
             non_idle_pct: self.non_idle_pct,
             idle_states_pct: self.idle_states_pct.into_iter().collect::<BTreeMap<_, _>>(),
+            wake_ups_per_s: self.idle.wake_ups_per_s,
+            interrupts_per_s: self.idle.interrupts_per_s,
+            package_states_pct: self.idle.package_states_pct.into_iter().collect(),
             tasks: vec![],
             wake_curve_us: vec![],
             response_curve_us: vec![],

@@ -60,6 +60,8 @@ pub struct Load {
     pub cgroups: Cgroups,
     /// The governors' overhead is to be shown.
     pub overhead: bool,
+    /// Idle states are traced, which costs each wake-up some hundred instructions.
+    pub trace_idle: bool,
 }
 
 /// What a load consists of.
@@ -125,6 +127,9 @@ struct Entry {
     /// Compare with the governors `performance` and `powersave`.
     #[serde(default)]
     overhead: bool,
+    /// Count wake-ups, and the time in which all CPUs of a package are idle, by tracing idle states.
+    #[serde(default)]
+    trace_idle: bool,
 }
 
 impl Suite {
@@ -172,7 +177,8 @@ impl Suite {
 
 impl Load {
     fn of(info: LoadInfo, what: What) -> Self {
-        Load { info, what, beside: vec![], cgroups: Cgroups::default(), overhead: false }
+        let (beside, cgroups) = (vec![], Cgroups::default());
+        Load { info, what, beside, cgroups, overhead: false, trace_idle: false }
     }
 
     /// The programs that it needs.
@@ -219,7 +225,8 @@ impl Entry {
             "seconds and settle are a workload's: all else runs until it ends"
         );
         let cgroups = Cgroups::new(self.cgroup.as_deref(), &self.cgroups)?;
-        let mut load = Load { overhead: self.overhead, beside: self.beside()?, cgroups, ..load };
+        let (overhead, trace_idle) = (self.overhead, self.trace_idle);
+        let mut load = Load { overhead, trace_idle, beside: self.beside()?, cgroups, ..load };
         load.info.name = self.name.clone().unwrap_or(load.info.name);
         load.info.group.clone_from(&self.group);
         load.info.figures.clone_from(&self.figures);

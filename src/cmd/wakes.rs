@@ -1,7 +1,7 @@
 //! `scx_powerpack why --cpu N`: what has woken a CPU.
 
-use std::fs;
 use std::mem::MaybeUninit;
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 use anyhow::{Result, bail, ensure};
@@ -10,6 +10,7 @@ use powerpack_load::clock;
 use powerpack_load::schedstat::Reading;
 
 use crate::control::protocol::{Reply, Request, ask};
+use crate::machine::cpu_counts::polling_state;
 use crate::machine::kernel::{check_root, loaded_scheduler};
 use crate::machine::topology::read_cpu_list;
 use crate::signals::hear_signals;
@@ -34,7 +35,7 @@ pub fn run(cpu: usize, duration: Duration) -> Result<()> {
     let what = describe(cpu);
     let mut object = MaybeUninit::uninit();
     let mut watch = Watch::start(cpu, &mut object)?;
-    let mut wakeups = Wakeups::new(polling_state(cpu));
+    let mut wakeups = Wakeups::new(polling_state(Path::new("/"), cpu));
     let (begin, before) = (Instant::now(), Reading::now().ok());
     while begin.elapsed() < duration {
         let left = duration.saturating_sub(begin.elapsed()).min(LOOK);
@@ -95,14 +96,6 @@ fn describe(cpu: usize) -> String {
             }
         });
     format!("CPU {cpu}, {state} in mode {}", status.mode)
-}
-
-/// The idle state in which a CPU polls. Where no driver has any, that is what the kernel's own loop
-/// reports as 0.
-fn polling_state(cpu: usize) -> Option<u32> {
-    let name = format!("/sys/devices/system/cpu/cpu{cpu}/cpuidle/state0/name");
-    let polls = fs::read_to_string(name).map_or(true, |name| name.trim() == "POLL");
-    polls.then_some(0)
 }
 
 fn title(what: &str, wakeups: &Wakeups, seconds: f64, non_idle_pct: Option<f64>) -> String {

@@ -4,12 +4,14 @@
 pub mod bpf_topology;
 pub mod calibrated;
 pub mod cgroups;
+pub mod cpu_counts;
 pub mod cpufreq;
 pub mod energy_model;
 pub mod identity;
 pub mod interrupts;
 pub mod kernel;
 pub mod layout;
+pub mod package_states;
 pub mod power_meter;
 pub mod power_model;
 pub mod record;

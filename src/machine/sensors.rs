@@ -7,6 +7,9 @@ use std::path::{Path, PathBuf};
 
 use super::power_meter::PowerMeter;
 
+/// Where Intel's driver shows each of them.
+const UNCORE: &str = "sys/devices/system/cpu/intel_uncore_frequency";
+
 /// Sums of a run.
 pub struct Sources {
     power: PowerMeter,
@@ -14,6 +17,8 @@ pub struct Sources {
     idle_before: Vec<u64>,
     frequency_files: Vec<PathBuf>,
     frequencies_mhz: Vec<f64>,
+    /// The directories of the parts that the CPUs of a package share.
+    uncore: Vec<PathBuf>,
     /// What counts the changes of each clock, and what all had counted.
     change_files: Vec<PathBuf>,
     changes_before: u64,
@@ -74,6 +79,7 @@ impl Sources {
             idle_before,
             frequency_files,
             frequencies_mhz: vec![],
+            uncore: entries(&root.join(UNCORE)),
             change_files,
             changes_before,
         }
@@ -94,6 +100,14 @@ impl Sources {
     /// Mean over CPUs and time (MHz).
     pub fn frequency_mhz(&self) -> Option<f64> {
         mean(&self.frequencies_mhz)
+    }
+
+    /// The frequency of what the CPUs of a package share, caches and memory controllers, now: mean over the packages (MHz),
+    /// where the kernel reports it (Intel). A CPU of each package is interrupted for it, so it is looked at once, last.
+    pub fn uncore_mhz(&self) -> Option<f64> {
+        let mhz =
+            |part: &PathBuf| number(&part.join("current_freq_khz")).map(|khz| khz as f64 / 1e3);
+        mean(&self.uncore.iter().filter_map(mhz).collect::<Vec<_>>())
     }
 
     /// How often the clocks changed their frequency, all together, in each of `seconds`; `None` where
@@ -183,6 +197,19 @@ pub mod tests {
         fill(&root, ["104", "9"]);
         assert_eq!(sources.frequency_changes_per_s(2.0), Some(3.0));
         fs::remove_dir_all(root).unwrap();
+    }
+
+    #[test]
+    fn the_frequency_of_what_a_package_shares_is_a_mean_too() {
+        let file = |nr| {
+            format!(
+                "devices/system/cpu/intel_uncore_frequency/package_0{nr}_die_00/current_freq_khz"
+            )
+        };
+        let root = sysfs("uncore", &[(&file(0), "1200000"), (&file(1), "2400000")]);
+        assert_eq!(Sources::begin(&root).uncore_mhz(), Some(1800.0));
+        fs::remove_dir_all(&root).unwrap();
+        assert_eq!(Sources::begin(&root).uncore_mhz(), None);
     }
 
     #[test]

@@ -15,6 +15,7 @@ about = "a test"
 workload = "light"
 seconds = 6
 settle = 1
+trace_idle = true
 [[run]]
 workload = "5/20"
 seconds = 5
@@ -55,6 +56,15 @@ grep -q 'scx_nonsense: cannot run scx_nonsense' a.txt || fail "$(cat a.txt)"
 [ "$(figure a/results.json light packing cpus_used)" = 1.0 ] || fail "$(cat a.txt)"
 holds "$(figure a/results.json light packing surplus_non_idle_pct) < 0.5" || fail "$(cat a.txt)"
 holds "$(figure a/results.json light eevdf surplus_non_idle_pct) > 5" || fail "$(cat a.txt)"
+# A surplus CPU sleeps but for the kernel's own timers, which are some a second; the whole package sleeps while the
+# one CPU does that has the load.
+for figure in surplus_wake_ups_per_s surplus_interrupts_per_s; do
+	holds "$(figure a/results.json light packing $figure) < 10" || fail "$figure: $(cat a.txt)"
+	holds "$(figure a/results.json light eevdf $figure) > 100" || fail "$figure: $(cat a.txt)"
+done
+holds "$(figure a/results.json light packing package_idle_pct) > 69" || fail "$(cat a.txt)"
+holds "$(figure a/results.json light packing package_idle_pct) < 72" || fail "$(cat a.txt)"
+! grep -q 'Not measured: .*wake-ups' a.txt || fail "$(cat a.txt)"
 [ "$(figure a/results.json 'native8 on 2' packing cpus_used)" = 2.0 ] || fail "$(cat a.txt)"
 ! grep -q '^| native8 on 1.*eevdf' a.txt || fail "EEVDF has no ceilings"
 grep -q 'Not measured: power' a.txt || fail "$(cat a.txt)"

@@ -56,6 +56,7 @@ becomes 'up{job="scx_powerpack"}' 1
 becomes 'scx_powerpack_mode{mode="packing"}' 1
 becomes 'scx_powerpack_online_cpus' 4
 becomes 'count(scx_powerpack_cpu_non_idle_seconds_total)' 4
+becomes 'count(scx_powerpack_cpu_interrupts_total > 0)' 4
 becomes 'scx_powerpack_latency_budget_seconds' 0.005
 becomes 'histogram_quantile(0.5, scx_powerpack_wakeup_latency_seconds_bucket) > bool 0' 1
 scx_powerpack mode spread >/dev/null

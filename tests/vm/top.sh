@@ -35,6 +35,8 @@ key 'scx_powerpack top' Enter
 wait_shows '^scx_powerpack .* packing .*up '
 wait_shows '^\*.* 0 █.* [1-9][0-9]* %'
 wait_shows 'wake-up p50 <= '
+wait_shows '^package 0 LLC 0 .* irq/s'
+wait_shows '^\*.* 0 █.* [1-9][0-9]* % +[1-9][0-9.]*'
 wait_shows '\* +0 .* powerpack-load'
 screen >/tmp/top-80x24
 # Modes and the ceiling, live.

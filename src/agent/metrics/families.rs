@@ -12,7 +12,9 @@ use prometheus_client::metrics::counter::ConstCounter;
 use prometheus_client::metrics::gauge::ConstGauge;
 use prometheus_client::registry::{Registry, Unit};
 
+use super::machine::MachineCounts;
 use crate::control::status::{CpuStatus, Status};
+use crate::machine::cpu_counts::ByCpu;
 use crate::scheduler::counters::EVENTS;
 use crate::scheduler::latency::Latency;
 use crate::settings::mode::Mode;
@@ -20,10 +22,14 @@ use crate::settings::mode::Mode;
 /// All CPU capacity is in CPUs at full speed.
 const CAPACITY_MAX: f64 = crate::bpf_intf::pp_limits_PP_CAPACITY_MAX as f64;
 
-/// The status as OpenMetrics text; `started` is since the epoch.
-pub fn text(status: &Status, started: Duration) -> Result<String, fmt::Error> {
+/// The status and what the machine counts as OpenMetrics text; `started` is since the epoch.
+pub fn text(
+    status: &Status,
+    machine: MachineCounts,
+    started: Duration,
+) -> Result<String, fmt::Error> {
     let mut registry = Registry::with_prefix("scx_powerpack");
-    registry.register_collector(Box::new(Families { status: status.clone(), started }));
+    registry.register_collector(Box::new(Families { status: status.clone(), machine, started }));
     let mut text = String::new();
     encode(&mut text, &registry)?;
     Ok(text)
@@ -32,6 +38,7 @@ pub fn text(status: &Status, started: Duration) -> Result<String, fmt::Error> {
 #[derive(Debug)]
 struct Families {
     status: Status,
+    machine: MachineCounts,
     started: Duration,
 }
 
@@ -41,6 +48,7 @@ impl Collector for Families {
         self.about(&mut writer)?;
         self.policy(&mut writer)?;
         self.cpus(&mut writer)?;
+        self.machine(&mut writer)?;
         self.limits(&mut writer)?;
         self.events(&mut writer)
     }
@@ -124,6 +132,37 @@ impl Families {
             ("cpu_non_idle", "Not idle since loading", Some(&Unit::Seconds), MetricType::Counter),
             "cpu",
             busy,
+        )
+    }
+
+    /// What this machine does not count is not there.
+    fn machine(&self, to: &mut Writer<'_>) -> fmt::Result {
+        let MachineCounts { wake_ups, interrupts, package_states } = &self.machine;
+        let of_cpus = |counts: &ByCpu| {
+            let each = |(cpu, &nr): (&usize, &u64)| (cpu.to_string(), ConstCounter::new(nr));
+            counts.iter().map(each).collect::<Vec<_>>()
+        };
+        for (name, help, counts) in [
+            ("cpu_wakeups", "Idle states that the CPU has left, since boot", wake_ups),
+            ("cpu_interrupts", "Interrupts of any kind, since boot", interrupts),
+        ] {
+            if !counts.is_empty() {
+                to.labelled((name, help, None, MetricType::Counter), "cpu", of_cpus(counts))?;
+            }
+        }
+        if package_states.is_empty() {
+            return Ok(());
+        }
+        let states = package_states.iter().map(|(state, s)| (state.clone(), ConstCounter::new(*s)));
+        to.labelled(
+            (
+                "package_state",
+                "In each idle state of the package, since the metrics were first served",
+                Some(&Unit::Seconds),
+                MetricType::Counter,
+            ),
+            "state",
+            states,
         )
     }
 
@@ -260,7 +299,13 @@ mod tests {
 
     #[test]
     fn metrics_have_their_names_units_and_values() {
-        let text = text(&status(4, 10), Duration::from_secs(7)).unwrap();
+        let machine = MachineCounts {
+            wake_ups: ByCpu::new(),
+            interrupts: [(0, 5), (2, 7)].into(),
+            package_states: vec![("C10".into(), 1.5)],
+        };
+        let text = text(&status(4, 10), machine, Duration::from_secs(7)).unwrap();
+        assert!(!text.contains("cpu_wakeups"), "it is not counted here:\n{text}");
         for line in [
             "scx_powerpack_mode{mode=\"packing\"} 1.0",
             "scx_powerpack_online_cpus 3.0",
@@ -274,6 +319,8 @@ mod tests {
             "scx_powerpack_wakeup_latency_seconds_bucket{le=\"0.000016\"} 900",
             "scx_powerpack_wakeup_latency_seconds_bucket{le=\"0.000064\"} 990",
             "scx_powerpack_wakeup_latency_seconds_bucket{le=\"+Inf\"} 990",
+            "scx_powerpack_cpu_interrupts_total{cpu=\"2\"} 7",
+            "scx_powerpack_package_state_seconds_total{state=\"C10\"} 1.5",
             "# EOF",
         ] {
             assert!(text.lines().any(|is| is == line), "no {line} in:\n{text}");

@@ -1,5 +1,5 @@
 //! OpenMetrics over HTTP, for Prometheus and others that speak its language. Every scrape asks the
-//! agent; nothing is kept here.
+//! agent and looks at the machine; nothing else is kept here.
 
 use std::io;
 use std::net::{SocketAddr, TcpListener};
@@ -16,6 +16,9 @@ use crate::agent::events::Event;
 use crate::control::protocol::{self, Reply, TIMEOUT};
 
 mod families;
+mod machine;
+
+use machine::Machine;
 
 /// As prometheus-client writes it.
 const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
@@ -55,8 +58,9 @@ impl Metrics {
         let serving = Arc::clone(&server);
         let started = SystemTime::now();
         thread::Builder::new().name("metrics".into()).spawn(move || {
+            let mut machine = Machine::begin();
             for request in serving.incoming_requests() {
-                let response = respond(&request, &events, started);
+                let response = respond(&request, &events, &mut machine, started);
                 if let Err(err) = request.respond(response) {
                     debug!("metrics: {err}");
                 }
@@ -87,14 +91,19 @@ fn explain(address: SocketAddr, err: &io::Error) -> anyhow::Error {
 
 type Text = Response<std::io::Cursor<Vec<u8>>>;
 
-fn respond(request: &Request, events: &Sender<Event>, started: SystemTime) -> Text {
+fn respond(
+    request: &Request,
+    events: &Sender<Event>,
+    machine: &mut Machine,
+    started: SystemTime,
+) -> Text {
     match (request.method(), request.url()) {
         (Method::Get, "/metrics") => {}
         (Method::Get, _) => return plain(404, "metrics are at /metrics\n"),
         _ => return plain(405, "only GET\n"),
     }
     let age = started.duration_since(SystemTime::UNIX_EPOCH).unwrap_or(Duration::ZERO);
-    match status(events).and_then(|status| Ok(families::text(&status, age)?)) {
+    match status(events).and_then(|status| Ok(families::text(&status, machine.look(), age)?)) {
         Ok(text) => {
             let header = Header::from_bytes("Content-Type", CONTENT_TYPE);
             let response = Response::from_string(text);

@@ -12,6 +12,7 @@ use crossbeam::channel::{Receiver, Sender, unbounded};
 use super::cpu_states::CpuStates;
 use super::model::{Machine, Sample, Task};
 use crate::control::protocol::{Reply, Request, ask};
+use crate::machine::package_states::{Others, PackageStates};
 use crate::machine::power_meter::PowerMeter;
 use crate::scheduler::placement::TaskStatus;
 
@@ -85,6 +86,9 @@ fn named(task: &TaskStatus) -> Task {
 struct Watch {
     meter: PowerMeter,
     cpus: CpuStates,
+    packages: PackageStates,
+    /// What these said last (s).
+    package_seconds: Vec<(String, f64)>,
     begin: Instant,
     since: Instant,
     last: Machine,
@@ -93,8 +97,16 @@ struct Watch {
 impl Watch {
     fn begin() -> Self {
         let (root, now) = (Path::new("/"), Instant::now());
-        let (meter, cpus) = (PowerMeter::begin(root), CpuStates::begin(root));
-        Watch { meter, cpus, begin: now, since: now, last: Machine::default() }
+        let packages = PackageStates::begin(root, Others::Sleep);
+        Watch {
+            meter: PowerMeter::begin(root),
+            cpus: CpuStates::begin(root),
+            package_seconds: packages.seconds(),
+            packages,
+            begin: now,
+            since: now,
+            last: Machine::default(),
+        }
     }
 
     /// Over the time since the last look that was long enough.
@@ -106,10 +118,22 @@ impl Watch {
             self.last = Machine {
                 power_w: self.meter.power_w(seconds),
                 cpus: self.cpus.look(self.begin.elapsed().as_secs_f64()),
+                package_states: self.package_states(seconds),
             };
             self.meter.reset();
             self.since = Instant::now();
         }
         self.last.clone()
+    }
+
+    /// Share of the last `seconds` in each (%).
+    fn package_states(&mut self, seconds: f64) -> Vec<(String, f64)> {
+        self.packages.look();
+        let before = std::mem::replace(&mut self.package_seconds, self.packages.seconds());
+        let now = self.package_seconds.iter();
+        let pct = |now: f64, before: f64| ((now - before) / seconds * 100.0).min(100.0);
+        now.zip(before)
+            .map(|((name, now), (_, before))| (name.clone(), pct(*now, before)))
+            .collect()
     }
 }

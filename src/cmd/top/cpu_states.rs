@@ -1,10 +1,11 @@
-//! What each CPU reports of itself: its frequency, and how much of its time it spends in its
-//! deepest idle state.
+//! What each CPU reports of itself: its frequency, how much of its time it spends in its deepest
+//! idle state, and how often it is woken and interrupted.
 
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use crate::machine::cpu_counts::{ByCpu, CpuCounts, per_s};
 use crate::machine::sensors::{cpu_dirs, entries, number};
 
 /// `None` is what a CPU does not report.
@@ -14,6 +15,9 @@ pub struct CpuState {
     /// The deepest idle state: its name, and its share of the time when the CPU was last
     /// seen to leave one (%).
     pub deepest_idle: Option<(String, f64)>,
+    /// How often it left an idle state in a second, and its interrupts.
+    pub wake_ups_per_s: Option<f64>,
+    pub interrupts_per_s: Option<f64>,
 }
 
 /// The idle states of a CPU, the deepest last.
@@ -53,6 +57,9 @@ impl IdleStates {
 /// All CPUs that report anything.
 pub struct CpuStates {
     cpus: BTreeMap<usize, (PathBuf, Option<IdleStates>)>,
+    counts: CpuCounts,
+    /// At the last look: when (s), wake-ups, interrupts.
+    counted: (f64, ByCpu, ByCpu),
 }
 
 impl CpuStates {
@@ -63,21 +70,36 @@ impl CpuStates {
             let states = IdleStates::of(&dir);
             Some((number(&dir)?, (dir.join("cpufreq/scaling_cur_freq"), states)))
         };
-        CpuStates { cpus: cpu_dirs(root).into_iter().filter_map(cpu).collect() }
+        CpuStates {
+            cpus: cpu_dirs(root).into_iter().filter_map(cpu).collect(),
+            counts: CpuCounts::find(root),
+            counted: Default::default(),
+        }
     }
 
     /// At `at_s` seconds of any clock.
     pub fn look(&mut self, at_s: f64) -> BTreeMap<usize, CpuState> {
+        let (wake_ups, interrupts) = self.rates(at_s);
         let look = |(&cpu, (frequency, idle)): (&usize, &mut (PathBuf, Option<IdleStates>))| {
             let frequency_mhz = number(frequency).map(|khz| khz as f64 / 1e3);
             let deepest_idle = idle.as_mut().and_then(|states| {
                 states.look(at_s);
                 Some((states.deepest.clone(), states.pct?))
             });
-            (cpu, CpuState { frequency_mhz, deepest_idle })
+            let (wake_ups_per_s, interrupts_per_s) =
+                (wake_ups.get(&cpu).copied(), interrupts.get(&cpu).copied());
+            (cpu, CpuState { frequency_mhz, deepest_idle, wake_ups_per_s, interrupts_per_s })
         };
         let states = self.cpus.iter_mut().map(look);
         states.filter(|(_, state)| *state != CpuState::default()).collect()
+    }
+
+    /// Wake-ups and interrupts in a second since the last look.
+    fn rates(&mut self, at_s: f64) -> (BTreeMap<usize, f64>, BTreeMap<usize, f64>) {
+        let now = (at_s, self.counts.wake_ups(), self.counts.interrupts());
+        let before = std::mem::replace(&mut self.counted, now);
+        let (now, seconds) = (&self.counted, at_s - before.0);
+        (per_s(&now.1, &before.1, seconds), per_s(&now.2, &before.2, seconds))
     }
 }
 
@@ -97,14 +119,18 @@ mod tests {
         for (state, name) in [("state0", "POLL\n"), ("state1", "C6\n")] {
             write(&format!("cpuidle/{state}/name"), name);
             write(&format!("cpuidle/{state}/time"), "1000\n");
+            write(&format!("cpuidle/{state}/usage"), "100\n");
         }
         write("cpufreq/scaling_cur_freq", "1800000\n");
         let mut states = CpuStates::begin(&root);
         let mut look = |at_s| states.look(at_s)[&3].clone();
-        assert_eq!(look(1.0), CpuState { frequency_mhz: Some(1800.0), deepest_idle: None });
+        let first = CpuState { frequency_mhz: Some(1800.0), ..CpuState::default() };
+        assert_eq!(look(1.0), first);
         let deepest = |pct| Some(("C6".to_owned(), pct));
         write("cpuidle/state1/time", "501000\n");
-        assert_eq!(look(2.0).deepest_idle, deepest(50.0));
+        write("cpuidle/state1/usage", "130\n");
+        let second = look(2.0);
+        assert_eq!((second.deepest_idle, second.wake_ups_per_s), (deepest(50.0), Some(30.0)));
         // It sleeps for three seconds and is seen to when it wakes.
         assert_eq!(
             [look(3.0), look(4.0)].map(|state| state.deepest_idle),

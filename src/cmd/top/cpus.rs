@@ -6,8 +6,9 @@ use ratatui::layout::Rect;
 use ratatui::style::{Color, Modifier, Style};
 use ratatui::text::{Line, Span};
 
+use super::cpu_states::CpuState;
 use super::model::Model;
-use super::text::{UNKNOWN, cpu_state};
+use super::text::{UNKNOWN, clip, cpu_state, rate};
 use crate::control::status::{CpuStatus, Status};
 
 /// Below this a column has no room for a bar.
@@ -22,6 +23,10 @@ const IDLE_PCT: f64 = 0.5;
 const AROUND_BAR: usize = 7 + 6 + 5;
 /// A bar that is shorter makes no room for what its CPU reports of itself.
 const BAR_MIN: usize = 20;
+/// Widths of columns beside the bars.
+const FREQUENCY: usize = 10;
+const DEEPEST_IDLE: usize = 14;
+const RATE: usize = 8;
 const LEVELS: [&str; 8] = ["▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"];
 
 /// How the CPUs are shown in a given room.
@@ -160,9 +165,11 @@ impl Row<'_> {
     fn line(&self, model: &Model, width: usize) -> Line<'static> {
         match self {
             Row::Group(first, waiting) => {
-                let title = format!("package {} LLC {}", first.package, first.llc);
-                let room = width.saturating_sub(5);
-                let title = format!("{title:<room$}{:>5}", queue(*waiting));
+                let columns = Columns::choose(model, width).titles();
+                let room = width.saturating_sub(5 + columns.chars().count());
+                let title = format!("package {} LLC {}{}", first.package, first.llc, asleep(model));
+                let title = clip(&title, room);
+                let title = format!("{title:<room$}{columns}{:>5}", queue(*waiting));
                 Line::styled(title, Style::new().add_modifier(Modifier::BOLD))
             }
             Row::Cpu(cpu, sign) => cpu_line(model, cpu, *sign, width),
@@ -182,8 +189,7 @@ fn cpu_line(model: &Model, cpu: &CpuStatus, sign: char, width: usize) -> Line<'s
     }
     let room = width.saturating_sub(AROUND_BAR);
     let pct = model.non_idle_pct(cpu.rank);
-    let state = state_text(model, cpu.rank);
-    let state = if room < BAR_MIN + state.chars().count() { String::new() } else { state };
+    let state = Columns::choose(model, width).text(model, cpu.rank);
     let room = room - state.chars().count();
     let halves = (pct.unwrap_or(0.0) / 100.0 * 2.0 * room as f64).round() as usize;
     let bar = "█".repeat(halves / 2) + if halves % 2 == 1 { "▌" } else { "" };
@@ -196,13 +202,62 @@ fn cpu_line(model: &Model, cpu: &CpuStatus, sign: char, width: usize) -> Line<'s
     ])
 }
 
-/// What the CPU reports of itself, in columns; nothing where no CPU reports anything.
-fn state_text(model: &Model, rank: usize) -> String {
-    if model.sample.as_ref().is_none_or(|sample| sample.machine.cpus.is_empty()) {
-        return String::new();
+/// What the package reports of its own idle states, if there is one package: those that lasted.
+fn asleep(model: &Model) -> String {
+    let states = model.sample.iter().flat_map(|sample| &sample.machine.package_states);
+    let lasted = states.filter(|(_, pct)| *pct >= IDLE_PCT);
+    lasted.map(|(name, pct)| format!("  {name} {pct:.0} %")).collect()
+}
+
+/// Which columns there are beside the bars: those of which some CPU reports anything, as far as
+/// there is room.
+struct Columns {
+    states: bool,
+    wake_ups: bool,
+    interrupts: bool,
+}
+
+impl Columns {
+    fn choose(model: &Model, width: usize) -> Self {
+        let cpus = || model.sample.iter().flat_map(|sample| sample.machine.cpus.values());
+        let mut room = width.saturating_sub(AROUND_BAR + BAR_MIN);
+        let mut take = |is_reported: bool, width: usize| {
+            let taken = is_reported && width <= room;
+            room -= if taken { width } else { 0 };
+            taken
+        };
+        let has_state = |cpu: &CpuState| cpu.frequency_mhz.is_some() || cpu.deepest_idle.is_some();
+        Columns {
+            states: take(cpus().any(has_state), FREQUENCY + DEEPEST_IDLE),
+            wake_ups: take(cpus().any(|cpu| cpu.wake_ups_per_s.is_some()), RATE),
+            interrupts: take(cpus().any(|cpu| cpu.interrupts_per_s.is_some()), RATE),
+        }
     }
-    let (frequency, idle) = cpu_state(&model.cpu_state(rank).unwrap_or_default());
-    format!("{frequency:>10}{idle:>14}")
+
+    fn text(&self, model: &Model, rank: usize) -> String {
+        let state = model.cpu_state(rank).unwrap_or_default();
+        let (frequency, idle) = cpu_state(&state);
+        self.line(
+            &format!("{frequency:>FREQUENCY$}{idle:>DEEPEST_IDLE$}"),
+            &rate(state.wake_ups_per_s),
+            &rate(state.interrupts_per_s),
+        )
+    }
+
+    fn titles(&self) -> String {
+        // Those of the states have their units.
+        self.line(&" ".repeat(FREQUENCY + DEEPEST_IDLE), "wake/s", "irq/s")
+    }
+
+    fn line(&self, states: &str, wake_ups: &str, interrupts: &str) -> String {
+        let mut line = if self.states { states.to_owned() } else { String::new() };
+        for (is_there, text) in [(self.wake_ups, wake_ups), (self.interrupts, interrupts)] {
+            if is_there {
+                line += &format!("{text:>RATE$}");
+            }
+        }
+        line
+    }
 }
 
 /// Nothing, if no task waits.

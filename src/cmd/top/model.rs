@@ -32,6 +32,8 @@ pub struct Machine {
     pub power_w: Option<f64>,
     /// What each CPU reports.
     pub cpus: BTreeMap<usize, CpuState>,
+    /// Share of the time in each idle state of the package (%), if there is one package.
+    pub package_states: Vec<(String, f64)>,
 }
 
 /// One look.
@@ -210,6 +212,7 @@ impl Model {
         CpuState {
             frequency_mhz: mean(&frequencies),
             deepest_idle: names.into_iter().next().zip(mean(&shares)),
+            ..CpuState::default()
         }
     }
 

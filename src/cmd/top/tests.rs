@@ -158,7 +158,7 @@ fn without_colour_there_is_none_and_nothing_is_lost() {
 /// What a CPU reports.
 fn state(frequency_mhz: Option<f64>, deepest_pct: Option<f64>) -> CpuState {
     let deepest_idle = deepest_pct.map(|pct| ("C10 of this CPU".into(), pct));
-    CpuState { frequency_mhz, deepest_idle }
+    CpuState { frequency_mhz, deepest_idle, ..CpuState::default() }
 }
 
 #[test]
@@ -189,7 +189,7 @@ fn what_a_cpu_reports_is_beside_its_bar() {
     let mut sample_shown = sample(4, 12);
     // CPU 0 is busy for half of the time: all that time it cannot have slept.
     let other = Some(("cpu-sleep-0".into(), 5.0));
-    let other = CpuState { frequency_mhz: None, deepest_idle: other };
+    let other = CpuState { deepest_idle: other, ..CpuState::default() };
     let first = state(Some(3200.4), Some(90.0));
     sample_shown.machine.cpus = [(0, first), (2, state(None, Some(99.6))), (3, other)].into();
     model.learn(Ok(sample_shown));
@@ -199,6 +199,48 @@ fn what_a_cpu_reports_is_beside_its_bar() {
     assert!(lines[9].ends_with("10 %     - MHz  cpu-sle… 5 %"), "{}", lines[9]);
     // Where there is no room the bars are what counts.
     assert!(screen(&mut model, 58, 24)[6].ends_with("50 %   w3"));
+}
+
+#[test]
+fn what_wakes_a_cpu_has_a_column_where_it_is_counted() {
+    let mut model = model(4);
+    let mut sample_shown = sample(4, 12);
+    let counted = |wake_ups_per_s, interrupts_per_s| CpuState {
+        wake_ups_per_s,
+        interrupts_per_s: Some(interrupts_per_s),
+        ..CpuState::default()
+    };
+    sample_shown.machine.cpus =
+        [(0, counted(None, 1234.0)), (2, counted(None, 0.3)), (3, counted(None, 0.0))].into();
+    model.learn(Ok(sample_shown.clone()));
+    let lines = screen(&mut model, 80, 24);
+    assert!(
+        lines[5].starts_with("package 0 LLC 0  ") && lines[5].ends_with("   irq/s"),
+        "{}",
+        lines[5]
+    );
+    assert!(lines[6].ends_with(" 50 %    1.2k   w3"), "{}", lines[6]);
+    assert!(lines[7].ends_with("  0 %     0.3"), "{}", lines[7]);
+    assert!(!lines.concat().contains("MHz      C-state"), "a column that no CPU reports");
+    sample_shown.machine.cpus = [
+        (0, CpuState { wake_ups_per_s: Some(57.0), ..state(Some(1600.0), Some(30.0)) }),
+        (2, counted(Some(0.2), 0.1)),
+    ]
+    .into();
+    sample_shown.machine.package_states =
+        vec![("C2".into(), 0.1), ("C6".into(), 20.2), ("C10".into(), 39.9)];
+    model.learn(Ok(sample_shown));
+    let lines = screen(&mut model, 100, 24);
+    assert!(lines[5].starts_with("package 0 LLC 0  C6 20 %  C10 40 %  "), "{}", lines[5]);
+    assert!(lines[5].ends_with("  wake/s   irq/s"), "{}", lines[5]);
+    assert!(
+        lines[6].ends_with(" 50 %  1600 MHz      C10 30 %      57       -   w3"),
+        "{}",
+        lines[6]
+    );
+    // What is less needed gives way first.
+    let lines = screen(&mut model, 70, 24);
+    assert!(lines[6].ends_with("C10 30 %      57   w3"), "{}", lines[6]);
 }
 
 #[test]

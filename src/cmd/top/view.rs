@@ -35,6 +35,8 @@ q Esc ^C   quit
 Bars: share of the last second in which the CPU was not idle.
 * active set   w3 three tasks wait   ┌└ threads of one core
 3200 MHz  C6 80 %   its frequency, its time in its deepest idle state
+wake/s  irq/s   how often it left an idle state; its interrupts
+package 0 LLC 0  C6 70 %   the package's own idle states
 per s: spills are tasks that ran on a surplus CPU because the
 active ones were full; set: the active set grew +, shrank -.
 wake-up: from being woken until running, for half of all, for
