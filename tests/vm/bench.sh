@@ -56,13 +56,13 @@ grep -q 'scx_nonsense: cannot run scx_nonsense' a.txt || fail "$(cat a.txt)"
 [ "$(figure a/results.json light packing cpus_used)" = 1.0 ] || fail "$(cat a.txt)"
 holds "$(figure a/results.json light packing surplus_non_idle_pct) < 0.5" || fail "$(cat a.txt)"
 holds "$(figure a/results.json light eevdf surplus_non_idle_pct) > 5" || fail "$(cat a.txt)"
-# A surplus CPU sleeps but for the kernel's own timers, which are some a second; the whole package sleeps while the
-# one CPU does that has the load.
+# A surplus CPU sleeps but for the kernel's own timers and threads, which differ from boot to boot: some wake-ups a
+# second, or some tens. The whole package sleeps while the one CPU does that has the load.
 for figure in surplus_wake_ups_per_s surplus_interrupts_per_s; do
-	holds "$(figure a/results.json light packing $figure) < 10" || fail "$figure: $(cat a.txt)"
+	holds "$(figure a/results.json light packing $figure) < 40" || fail "$figure: $(cat a.txt)"
 	holds "$(figure a/results.json light eevdf $figure) > 100" || fail "$figure: $(cat a.txt)"
 done
-holds "$(figure a/results.json light packing package_idle_pct) > 69" || fail "$(cat a.txt)"
+holds "$(figure a/results.json light packing package_idle_pct) > 60" || fail "$(cat a.txt)"
 holds "$(figure a/results.json light packing package_idle_pct) < 72" || fail "$(cat a.txt)"
 ! grep -q 'Not measured: .*wake-ups' a.txt || fail "$(cat a.txt)"
 [ "$(figure a/results.json 'native8 on 2' packing cpus_used)" = 2.0 ] || fail "$(cat a.txt)"
