@@ -1,4 +1,5 @@
-//! Power against performance; where power cannot be measured, non-idle time.
+//! Power against performance; where power cannot be measured, non-idle time. A load that does as much as it is asked
+//! for performs better if it answers sooner.
 
 use std::ops::Range;
 
@@ -42,7 +43,11 @@ fn points_of<'a>(results: &'a Results, load: &'a LoadInfo, cost: Metric) -> Vec<
     let median = |system: &str, metric| {
         Summary::of(results.values(&load.name, system, metric)).map(|summary| summary.median)
     };
-    let both = |system: &str| Some((median(system, cost)?, median(system, Metric::RecordsPerS)?));
+    let per_response = |system: &str| {
+        median(system, Metric::ResponseP99Us).filter(|us| *us > 0.0).map(|us| 1.0 / us)
+    };
+    let rate = |system: &str| median(system, Metric::RecordsPerS).or_else(|| per_response(system));
+    let both = |system: &str| Some((median(system, cost)?, rate(system)?));
     let Some((base_cost, base_rate)) = both(&results.systems[0].name) else { return vec![] };
     let point = |(system, name): (usize, &str)| {
         let (cost, rate) = both(name)?;
@@ -91,7 +96,7 @@ fn paint(area: &Area, results: &Results, points: &[Point], what: &str) -> Result
         .map_err(failed)?;
     mesh(&mut chart)
         .x_desc(format!("{what}, {} = 1", results.systems[0].name))
-        .y_desc(format!("records/s, {} = 1", results.systems[0].name))
+        .y_desc(format!("records/s, or 1 / response (99 %), {} = 1", results.systems[0].name))
         .x_labels(6)
         .y_labels(6)
         .draw()
@@ -117,4 +122,25 @@ fn paint(area: &Area, results: &Results, points: &[Point], what: &str) -> Result
             .legend(move |(x, y)| Circle::new((x + 8, y), 6, colour(nth).filled()));
     }
     legend(&mut chart, free_corner(points))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::bench::cells::tests::benchmark;
+
+    #[test]
+    fn what_does_as_much_as_it_is_asked_for_is_faster_if_it_answers_sooner() {
+        let mut results = benchmark(110.0);
+        for run in &mut results.runs {
+            run.figures.remove(&Metric::RecordsPerS);
+            let response_us = if run.system == results.systems[0].name { 3000.0 } else { 6000.0 };
+            run.figures.insert(Metric::ResponseP99Us, response_us);
+            run.figures.insert(Metric::PowerW, 2.0);
+        }
+        let points = points_of(&results, &results.loads[0], Metric::PowerW);
+        let rates: Vec<f64> = points.iter().map(|point| point.rate).collect();
+        assert_eq!(rates, [1.0, 0.5]);
+        assert!(power(&results).unwrap().unwrap().contains("1 / response"));
+    }
 }
