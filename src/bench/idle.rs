@@ -16,7 +16,7 @@ use crate::wakes::IdleCount;
 
 const NS_PER_S: f64 = 1e9;
 
-/// Counts from its beginning.
+/// Counts from when it was last started.
 pub struct IdleMeter<'a> {
     /// Those that are online, in order.
     cpus: Vec<usize>,
@@ -47,12 +47,19 @@ pub struct Idle {
 }
 
 impl<'a> IdleMeter<'a> {
-    /// Begins, for the CPUs that are online, `cpus`. It may wake a CPU of each package.
-    pub fn begin(cpus: Vec<usize>, traced: Option<&'a IdleCount>) -> Self {
+    /// Looks for what counts, and starts, for the CPUs that are online, `cpus`. It may wake a CPU of each package, and takes
+    /// some ms: before a load begins.
+    pub fn find(cpus: Vec<usize>, traced: Option<&'a IdleCount>) -> Self {
         let counts = CpuCounts::find(Path::new("/"));
         let packages = PackageStates::begin(Path::new("/"), Others::MayWake);
         let before = Reading::now(&counts, traced);
         IdleMeter { cpus, counts, traced, packages, before }
+    }
+
+    /// Counts from now on.
+    pub fn start(&mut self) {
+        self.packages.start();
+        self.before = Reading::now(&self.counts, self.traced);
     }
 
     /// Ends. What wakes others is looked at after what counts that.
@@ -173,7 +180,9 @@ mod tests {
     #[test]
     fn interrupts_of_each_cpu_here_are_counted() {
         let cpus = super::super::meter::online_cpus().unwrap();
-        let meter = IdleMeter::begin(cpus.clone(), None);
+        let mut meter = IdleMeter::find(cpus.clone(), None);
+        clock::burn(50_000_000);
+        meter.start();
         clock::burn(50_000_000);
         let idle = meter.end();
         assert_eq!(idle.interrupts_per_s.len(), cpus.len());

@@ -67,6 +67,11 @@ pub struct Measured {
     pub own_cpu_s: f64,
 }
 
+/// What counts wake-ups and interrupts; `None` where it is not known which CPUs are online.
+pub fn idle_meter(traced: Option<&IdleCount>) -> Option<IdleMeter<'_>> {
+    Some(IdleMeter::find(online_cpus().ok()?, traced))
+}
+
 /// The CPUs that are online. Fails if that cannot be read.
 pub fn online_cpus() -> Result<Vec<usize>> {
     let path = "/sys/devices/system/cpu/online";
@@ -96,11 +101,12 @@ impl<'a> Meter<'a> {
     /// measuring in latencies.
     pub fn begin(
         switches: Option<&'a Switches>,
-        traced: Option<&'a IdleCount>,
+        mut idle: Option<IdleMeter<'a>>,
         with_heat: bool,
         cgroup: Option<PathBuf>,
     ) -> Self {
         let own_cpu_ns = clock::thread_cpu_ns();
+        idle.iter_mut().for_each(IdleMeter::start);
         // First, and last at the end: what the answer takes is not the load's.
         let active_set_changes = active_set_changes();
         let mut meter = Meter {
@@ -111,7 +117,7 @@ impl<'a> Meter<'a> {
             switches,
             counts: switches.map(Switches::counts),
             active_set_changes,
-            idle: online_cpus().ok().map(|cpus| IdleMeter::begin(cpus, traced)),
+            idle,
             cgroup: cgroup.and_then(|dir| cgroups::usage_us(&dir).map(|us| (dir, us))),
             sources: Sources::begin(Path::new("/")),
             next_look_ns: 0,

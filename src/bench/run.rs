@@ -10,7 +10,7 @@ use powerpack_load::record::{Report, TaskReport};
 
 use super::cgroups::Cgroups;
 use super::child::{LoadProcess, Message};
-use super::idle;
+use super::idle::{self, IdleMeter};
 use super::meter::{self, Measured, Meter};
 use super::metric::Metric;
 use super::programs::{Beside, Figures};
@@ -18,7 +18,6 @@ use super::results::{Run, TaskFigures};
 use super::suite::{Load, What};
 use super::switches::Switches;
 use crate::signals::Interrupted;
-use crate::wakes::IdleCount;
 
 /// A load that has not printed anything for this long beyond its own time is stuck.
 const PATIENCE_S: f64 = 60.0;
@@ -59,9 +58,10 @@ impl Runner<'_> {
         let traced = traced.as_ref();
         // Before it starts too, as no program waits for that.
         let is_program = matches!(load.what, What::Program(_));
-        let meter = is_program.then(|| self.begin_meter(load, traced));
+        let mut idle = meter::idle_meter(traced);
+        let meter = is_program.then(|| self.begin_meter(load, idle.take()));
         let process = self.start(load)?;
-        let outcome = self.follow(&process, load, traced, meter)?;
+        let outcome = self.follow(&process, load, idle, meter)?;
         let cpu_s = match process.finish() {
             Err(err) if !outcome.output.trim().is_empty() => {
                 bail!("{err}: {}", last_line(&outcome.output))
@@ -112,15 +112,15 @@ impl Runner<'_> {
     }
 
     /// Of loads of which only figures are shown there is no picture.
-    fn begin_meter<'a>(&'a self, load: &Load, traced: Option<&'a IdleCount>) -> Meter<'a> {
-        Meter::begin(self.switches, traced, load.info.group.is_none(), load.cgroups.metered_dir())
+    fn begin_meter<'a>(&'a self, load: &Load, idle: Option<IdleMeter<'a>>) -> Meter<'a> {
+        Meter::begin(self.switches, idle, load.info.group.is_none(), load.cgroups.metered_dir())
     }
 
     fn follow<'a>(
         &'a self,
         process: &LoadProcess,
         load: &Load,
-        traced: Option<&'a IdleCount>,
+        mut idle: Option<IdleMeter<'a>>,
         mut meter: Option<Meter<'a>>,
     ) -> Result<Outcome> {
         let mut outcome = Outcome::default();
@@ -143,7 +143,7 @@ impl Runner<'_> {
                     meter.iter_mut().for_each(Meter::read_if_due);
                 }
                 Some(Message::Settled) => {
-                    meter = Some(self.begin_meter(load, traced));
+                    meter = Some(self.begin_meter(load, idle.take()));
                 }
                 Some(Message::Over) => {
                     outcome.measured = meter.take().map_or_else(Measured::default, Meter::end);

@@ -41,7 +41,7 @@ struct State {
     source: Source,
     /// What the source said last.
     last: u64,
-    /// For how long it was there since the beginning (s).
+    /// For how long it was there since the start (s).
     seconds: f64,
 }
 
@@ -52,7 +52,7 @@ enum Source {
     LowPower(PathBuf),
 }
 
-/// Counts from its beginning.
+/// Counts from when it was last started, as it is at its beginning.
 pub struct PackageStates {
     /// By name, one of each package.
     states: BTreeMap<String, Vec<State>>,
@@ -77,9 +77,14 @@ impl PackageStates {
             }
         }
         let mut begun = PackageStates { states, last: (0, 0) };
-        begun.look();
-        begun.states.values_mut().flatten().for_each(|state| state.seconds = 0.0);
+        begun.start();
         begun
+    }
+
+    /// Counts from now on.
+    pub fn start(&mut self) {
+        self.look();
+        self.states.values_mut().flatten().for_each(|state| state.seconds = 0.0);
     }
 
     /// Whether there is anything to look at.
@@ -107,7 +112,7 @@ impl PackageStates {
         self.last = now;
     }
 
-    /// How long each state lasted from the beginning to the last look (s), mean over the packages; the deepest last.
+    /// How long each state lasted from the start to the last look (s), mean over the packages; the deepest last.
     pub fn seconds(&self) -> Vec<(String, f64)> {
         let mean = |states: &[State]| {
             states.iter().map(|state| state.seconds).sum::<f64>() / states.len() as f64
