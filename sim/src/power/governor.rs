@@ -263,6 +263,7 @@ mod tests {
         assert!(interactive.look(&[0.0], 0, 180_000_000) && interactive.switch());
         assert_eq!(interactive.mhz(), Some(200));
     }
+
     #[test]
     fn firmware_follows_the_busiest_cpu_of_its_clock() {
         let mut firmware = domain(Governor::Epp(Some(128)));

@@ -28,7 +28,7 @@ use crate::settings::policy::Mode;
 const SEED: u64 = 1;
 /// Where energy is compared nothing counts before systems know the load (s), as in `bench` and in the laboratory
 /// (`settle`). A new task counts as half a CPU's, and the clocks of all CPUs on which tasks begin go up for that: of five
-/// seconds from the first moment on up to a twentieth of the energy was of half a second.
+/// seconds from the first moment on that is some hundredths of the energy (`sim --until 5` beside `--until 80`).
 const SETTLE_S: f64 = 1.0;
 
 /// The one that can be drawn.
