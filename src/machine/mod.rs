@@ -14,6 +14,7 @@ pub mod layout;
 pub mod package_states;
 pub mod power_meter;
 pub mod power_model;
+pub mod power_supply;
 pub mod record;
 pub mod sensors;
 pub mod topology;

@@ -9,6 +9,7 @@ use anyhow::{Result, ensure};
 use scx_utils::autopower::{PowerProfile, fetch_power_profile};
 use serde::{Deserialize, Serialize};
 
+use crate::machine::power_supply;
 use crate::settings::policy::Mode;
 
 /// How often the evidence is looked at: rare enough to cost an idle machine nothing
@@ -87,7 +88,7 @@ impl Evidence {
     pub fn gather(load_pct: f64, profile: Option<PowerProfile>) -> Self {
         Evidence {
             profile: profile.unwrap_or_else(|| fetch_power_profile(true)),
-            on_battery: on_battery(Path::new("/sys/class/power_supply")),
+            on_battery: power_supply::on_battery(Path::new("/")),
             load_pct,
             pressure_pct: fs::read_to_string("/proc/pressure/cpu")
                 .ok()
@@ -171,26 +172,6 @@ impl Chooser {
             (self.spreads, self.looks) = (!self.spreads, 0);
         }
     }
-}
-
-/// Whether the machine runs on battery: no mains is online and a battery of the
-/// machine's own discharges. A mouse has a battery too, of scope `Device`.
-fn on_battery(supplies: &Path) -> Option<bool> {
-    let mut discharging = None;
-    for supply in fs::read_dir(supplies).ok()?.flatten() {
-        let read = |file: &str| {
-            let text = fs::read_to_string(supply.path().join(file)).unwrap_or_default();
-            text.trim().to_owned()
-        };
-        match read("type").as_str() {
-            "Battery" if read("scope") != "Device" => {
-                discharging = Some(discharging == Some(true) || read("status") == "Discharging");
-            }
-            "Mains" | "USB" if read("online") == "1" => return Some(false),
-            _ => {}
-        }
-    }
-    discharging
 }
 
 /// `some avg10=1.23 avg60=..` of a PSI file.
@@ -278,30 +259,5 @@ mod tests {
         let text = "some avg10=1.25 avg60=0.40 avg300=0.10 total=12\nfull avg10=0.00 avg60=0\n";
         assert_eq!(parse_pressure(text), Some(1.25));
         assert_eq!(parse_pressure(""), None);
-    }
-
-    /// Makes a supply with these files.
-    fn supply(dir: &Path, name: &str, files: &[(&str, &str)]) {
-        fs::create_dir_all(dir.join(name)).unwrap();
-        for (file, text) in files {
-            fs::write(dir.join(name).join(file), text).unwrap();
-        }
-    }
-
-    #[test]
-    fn a_battery_counts_when_it_is_the_machines_and_no_mains_is_there() {
-        let dir = std::env::temp_dir().join(format!("powerpack-supply-{}", std::process::id()));
-        assert_eq!(on_battery(&dir), None);
-        supply(
-            &dir,
-            "mouse",
-            &[("type", "Battery\n"), ("scope", "Device\n"), ("status", "Discharging\n")],
-        );
-        assert_eq!(on_battery(&dir), None);
-        supply(&dir, "BAT0", &[("type", "Battery\n"), ("status", "Discharging\n")]);
-        assert_eq!(on_battery(&dir), Some(true));
-        supply(&dir, "AC", &[("type", "Mains\n"), ("online", "1\n")]);
-        assert_eq!(on_battery(&dir), Some(false));
-        fs::remove_dir_all(&dir).unwrap();
     }
 }

@@ -68,10 +68,11 @@ impl Serialize for IdleLatency {
 /// In place of a preference: what is set stays, in any case.
 pub const EPP_KEEP: &str = "keep";
 /// Where the hardware chooses the frequency and nobody else sets the preference: one step from
-/// what firmware and distributions set, `balance_performance`, which the other modes leave alone.
+/// what firmware and distributions set, `balance_performance`, which the other modes leave alone. On battery only, as
+/// desktops do it: tasks are late more often by it (`scx_powerpack sim table pstate`).
 const EPP_SAVES: &str = "balance_power";
 
-/// The preference that goes with a mode where none is asked for; `None`: not touched.
+/// The preference that goes with a mode on battery where none is asked for; `None`: not touched.
 pub fn default_epp(mode: Mode) -> Option<&'static str> {
     match mode {
         Mode::Packing | Mode::Energy => Some(EPP_SAVES),

@@ -75,7 +75,11 @@ refused 'eco' scx_powerpack --config $config
 refused 'eco' scx_powerpack config check --config $config
 becomes '0 0 0 0' balance_performance
 
-echo "where the hardware hears the preference alone, it goes with the mode unasked"
+echo "where the hardware hears the preference alone, it goes with the mode unasked, on battery"
+battery=$SCX_SYSFS_PREFIX/sys/class/power_supply/BAT0
+mkdir -p $battery
+echo Battery >$battery/type
+echo Discharging >$battery/status
 for cpu in 0 1 2 3; do
 	echo intel_pstate >$cpus/cpufreq/policy$cpu/scaling_driver
 	echo powersave >$cpus/cpufreq/policy$cpu/scaling_governor
@@ -84,5 +88,9 @@ start --mode packing
 becomes '0 0 0 0' balance_power
 in_mode spread '0 0 0 0' balance_performance
 in_mode energy '0 0 0 0' balance_power
+echo Charging >$battery/status
+becomes '0 0 0 0' balance_performance
+echo Discharging >$battery/status
+becomes '0 0 0 0' balance_power
 stop
 becomes '0 0 0 0' balance_performance

@@ -15,6 +15,7 @@ use log::{debug, warn};
 
 use crate::machine::cpufreq::hears_preference;
 use crate::machine::interrupts::AFFINITY_FILE;
+use crate::machine::power_supply;
 use crate::machine::record::{self, Entries, Entry, PutBack, Record};
 use crate::settings::hints::{
     EPP_FILE, EPP_KEEP, Hints, IdleLatency, LATENCY_FILE, default_epp, entries, has_epp,
@@ -86,8 +87,9 @@ pub struct InForce {
     /// changes one meanwhile has the last word.
     asked: BTreeMap<PathBuf, Want>,
     irqs: Irqs,
-    /// Whether the preference goes with the mode where none is asked for.
+    /// Whether the preference goes with the mode where none is asked for, on battery.
     defaults: bool,
+    has_battery: bool,
 }
 
 impl InForce {
@@ -106,6 +108,7 @@ impl InForce {
             asked: BTreeMap::new(),
             irqs: Irqs::default(),
             defaults: false,
+            has_battery: power_supply::has_battery(root),
         })
     }
 
@@ -118,9 +121,14 @@ impl InForce {
     }
 
     /// From the next `apply` on: whether the energy/performance preference goes with the mode where
-    /// none is asked for. It must not while another service sets it.
+    /// none is asked for, on battery. It must not while another service sets it.
     pub fn set_defaults(&mut self, defaults: bool) {
-        self.defaults = defaults;
+        self.defaults = defaults && self.has_battery;
+    }
+
+    /// Whether what is hinted changes by itself: with the active set, or as the machine goes on battery.
+    pub fn change_unasked(&self) -> bool {
+        self.hints.follow_active_set() || self.defaults
     }
 
     /// From the next `apply` on interrupts come to these CPUs, if that is asked for: those of them that
@@ -194,8 +202,9 @@ impl InForce {
             let path = |cpu| self.root.join(power(cpu)).join(LATENCY_FILE);
             wanted.extend(cpus.iter().map(|cpu| (path(cpu), Want::AtMostUs(us))));
         }
+        let saves = self.defaults && power_supply::on_battery(&self.root) == Some(true);
         for policy in entries(&self.root, "policy") {
-            if let Some(want) = self.epp_of(mode, &policy) {
+            if let Some(want) = self.epp_of(mode, &policy, saves) {
                 wanted.insert(policy.join(EPP_FILE), want);
             }
         }
@@ -206,12 +215,12 @@ impl InForce {
         wanted
     }
 
-    /// The preference of a policy in a mode, if it is not to stay as it was.
-    fn epp_of(&self, mode: Mode, policy: &Path) -> Option<Want> {
+    /// The preference of a policy in a mode, if it is not to stay as it was; that of the mode itself only if it `saves`.
+    fn epp_of(&self, mode: Mode, policy: &Path, saves: bool) -> Option<Want> {
         match self.hints.epp.of(mode) {
             Some(EPP_KEEP) => None,
             Some(value) => Some(Want::Epp(value.to_owned())),
-            None if !self.defaults || !hears_preference(policy) => None,
+            None if !saves || !hears_preference(policy) => None,
             None => default_epp(mode).filter(|value| has_epp(policy, value)).map(Want::EppIfUnset),
         }
     }

@@ -51,6 +51,11 @@ impl Tree {
         std::array::from_fn(|policy| self.get(&epp(policy)))
     }
 
+    fn battery(&self, status: &str) {
+        self.put("../../../class/power_supply/BAT0/type", "Battery");
+        self.put("../../../class/power_supply/BAT0/status", status);
+    }
+
     fn record(&self) -> PathBuf {
         self.0.join("run/hints.json")
     }
@@ -154,6 +159,7 @@ fn with_defaults(name: &str, driver: &str, text: &str) -> (Tree, InForce) {
         tree.put(&format!("cpufreq/policy{policy}/scaling_driver"), driver);
         tree.put(&format!("cpufreq/policy{policy}/scaling_governor"), "powersave");
     }
+    tree.battery("Discharging");
     let mut hints = tree.hints(text);
     hints.set_defaults(true);
     (tree, hints)
@@ -169,6 +175,12 @@ fn the_preference_goes_with_the_mode_where_it_is_all_that_is_heard() {
         hints.apply(Mode::Spread, &[]).unwrap();
         assert!(tree.is_untouched() && !hints.holds_epp() && !tree.record().exists());
     }
+    hints.apply(Mode::Packing, &[]).unwrap();
+    assert!(hints.change_unasked());
+    tree.battery("Charging");
+    hints.apply(Mode::Packing, &[]).unwrap();
+    assert!(tree.is_untouched(), "not on battery");
+    tree.battery("Discharging");
     // A service that sets it has begun.
     hints.apply(Mode::Packing, &[]).unwrap();
     hints.set_defaults(false);

@@ -57,6 +57,7 @@ impl Session<'_> {
     fn note_desktop(&mut self, desktop: Desktop) {
         self.kept.hints.set_defaults(!desktop.sets_epp);
         self.hint();
+        self.set_timer();
         let news = std::mem::replace(&mut self.kept.profile, desktop.profile) != desktop.profile;
         if news && self.kept.desired.choice == Choice::Auto {
             self.choose();

@@ -160,7 +160,8 @@ fn print_notes() {
         &format!(
             "{EPP}: the firmware of intel_pstate with HWP and of amd-pstate-epp, whose rule is not published. It is a \
              model (docs/simulator.md), and so is what a preference does. In packing and energy the agent prefers {saves} \
-             ({}) where nobody else has chosen; spread and balance leave {}, which {KERNEL} has too.",
+             ({}) on battery, where nobody else has chosen, as here; on mains, and in spread and balance, it leaves {}, \
+             which {KERNEL} has too.",
             preferring(epp_of(saves).unwrap_or_default()),
             preferring(PREFERENCES[1]),
         ),
