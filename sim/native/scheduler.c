@@ -22,7 +22,7 @@ _Static_assert(sizeof(struct sched_ext_ops) == 24 * 8 + 24, "sched_ext_ops is sh
 	})
 
 /* sim/src/ext/native.rs has both as bytes, TopologyBytes and PolicyBytes, of this size. */
-_Static_assert(sizeof(struct pp_topology) == 25920, "TopologyBytes is shared with Rust");
+_Static_assert(sizeof(struct pp_topology) == 154560, "TopologyBytes is shared with Rust");
 _Static_assert(sizeof(struct pp_policy) == 56, "PolicyBytes is shared with Rust");
 
 /* What the agent writes before loading. */

@@ -21,7 +21,8 @@ enum pp_limits {
 	PP_MAX_CPUS = 1024,
 	PP_WORD_BITS = 64,
 	PP_RANK_WORDS = PP_MAX_CPUS / PP_WORD_BITS,
-	PP_MAX_LLCS = 64,
+	/* Each CPU its own: a virtual machine may say so. */
+	PP_MAX_LLCS = PP_MAX_CPUS,
 	/* Memory nodes: eight sockets of four. */
 	PP_MAX_NODES = 32,
 	/* Kinds of cores by capacity (LP-E, E, P; little, middle, big): four are known. */
@@ -140,7 +141,7 @@ struct pp_topology {
 	u16 group_end[PP_MAX_CPUS];
 	u64 group_run_ns; /* shorter runs are not worth it; 0: there are no groups */
 };
-_Static_assert(sizeof(struct pp_topology) == 25920, "pp_topology is shared with Rust");
+_Static_assert(sizeof(struct pp_topology) == 154560, "pp_topology is shared with Rust");
 
 /* What a CPU is to tasks that are free to move. */
 enum pp_cpu_state {

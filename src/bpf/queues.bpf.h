@@ -194,8 +194,13 @@ static __always_inline void insert_queue(struct task_struct *p, struct pp_task *
 /* How many active CPUs serve the queue of LLC @llc. */
 static __always_inline u32 nr_servers(u32 llc)
 {
-	u32 from = topology.llc_begin[llc % PP_MAX_LLCS], to = topology.llc_end[llc % PP_MAX_LLCS];
-	u32 end = node_state(node_of_queue(llc))->end;
+	u32 from, to, end;
+
+	/* What the compiler knows of it the verifier may have lost: keep the bound. */
+	barrier_var(llc);
+	from = topology.llc_begin[llc % PP_MAX_LLCS];
+	to = topology.llc_end[llc % PP_MAX_LLCS];
+	end = node_state(node_of_queue(llc))->end;
 
 	to = to < end ? to : end;
 	return to > from ? to - from : 1;

@@ -311,7 +311,7 @@ const NR_EVENTS: usize = intf::pp_event_PP_NR_EVENTS as usize;
 
 /// Sizes that C asserts too: what one side means the other reads.
 const _: () = {
-    assert!(size_of::<intf::pp_topology>() == 25_920);
+    assert!(size_of::<intf::pp_topology>() == 154_560);
     assert!(size_of::<intf::pp_policy>() == 56);
     assert!(size_of::<intf::pp_cpu>() == (160 + 8 * NR_EVENTS + 8).next_multiple_of(64));
     assert!(size_of::<intf::pp_active>() == 32);

@@ -10,7 +10,7 @@ use super::ffi::powerpack_ops;
 /// they mean.
 #[repr(C, align(8))]
 #[derive(Clone, Debug)]
-pub struct TopologyBytes(pub [u8; 25_920]);
+pub struct TopologyBytes(pub [u8; 154_560]);
 
 /// See [`TopologyBytes`].
 #[repr(C, align(8))]

@@ -164,6 +164,21 @@ fn no_task_is_lost_over_a_thousand_switches() {
     drive(&case, None);
 }
 
+/// As a virtual machine may say that each of its CPUs has a last-level cache.
+#[test]
+fn caches_may_be_as_many_as_cpus() {
+    let costs = "name='any'\nabout=''\n[costs]\nhz=250\nswitch_us=2\nwake_us=5\n";
+    let sleepers = (0..150).map(|nth| Load { run_ns: MS, sleep_ns: nth % 7 * MS, ..Load::hog() });
+    let hogs = (0..20).map(|_| Load::hog());
+    let case = Case {
+        machine: costs.to_owned() + &"[[llc]]\ncores=1\n".repeat(130),
+        loads: sleepers.chain(hogs).collect(),
+        switches: (1..=20).collect(),
+        plugs: vec![(3, 100), (10, 100), (12, 129)],
+    };
+    drive(&case, None);
+}
+
 const ONE_CPU: &str =
     "name='any'\nabout=''\n[costs]\nhz=250\nswitch_us=2\nwake_us=5\n[[llc]]\ncores=1\n";
 
