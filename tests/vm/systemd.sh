@@ -50,6 +50,42 @@ journal_has 'line 2: unknown field `mod`'
 [ "$(cat $SCX/enable_seq)" = "$seq_before" ] || fail "a reload has loaded the scheduler again"
 echo 'mode = "spread"' >$config
 
+echo "interrupts, through the sandbox"
+irq=''
+for dir in /proc/irq/*/*/; do
+	of_device=${dir%/*/}
+	{ echo "$(<"$of_device"/smp_affinity_list)" >"$of_device"/smp_affinity_list; } 2>/dev/null || continue
+	[[ $(<"$of_device"/effective_affinity_list) != [1-3] ]] || irq=$of_device
+done
+# The interrupt must be allowed to come to $1.
+irq_comes_to() {
+	for _ in $(seq 100); do
+		[ "$(<"$irq"/smp_affinity_list)" != "$1" ] || return 0
+		sleep 0.1
+	done
+	fail "$irq may come to $(<"$irq"/smp_affinity_list), not $1"
+}
+if [ -n "$irq" ]; then
+	anywhere=$(<"$irq"/smp_affinity_list)
+	printf 'mode = "packing"\n[policy]\nmax_cores = 1\n[hints]\nirqs = "follow"\n' >$config
+	! box_systemctl reload scx_powerpack 2>/dev/null || fail "the unit lets interrupts be moved"
+	journal_has 'read-only here.*ProtectKernelTunables=no'
+	mkdir -p $BOX/run/systemd/system/scx_powerpack.service.d
+	printf '[Service]\nProtectKernelTunables=no\n' >$BOX/run/systemd/system/scx_powerpack.service.d/irqs.conf
+	box_systemctl daemon-reload
+	box_systemctl restart scx_powerpack
+	irq_comes_to 0
+	box_systemctl stop scx_powerpack
+	irq_comes_to "$anywhere"
+	rm $BOX/run/systemd/system/scx_powerpack.service.d/irqs.conf
+	box_systemctl daemon-reload
+	echo 'mode = "spread"' >$config
+	box_systemctl start scx_powerpack
+	box_service_is 30 ActiveState active
+else
+	echo "no interrupt that may move comes to another CPU than 0"
+fi
+
 echo "hints, through the sandbox"
 latency=/sys/devices/system/cpu/cpu0/power/pm_qos_resume_latency_us
 if [ -e $latency ]; then
