@@ -51,7 +51,7 @@ impl Look<'_> {
         let pressure_max = f64::from(self.rules.pressure_pct) * PRESSURE_SHARE;
         let late_us = (self.latency_budget * BUDGETS_MAX).as_micros() as u64;
         let recent = then.map(|then| self.now.latency.since(then));
-        let has_waited = recent.filter(|recent| recent.counts.iter().sum::<u64>() > 0);
+        let has_waited = recent.filter(|recent| recent.nr() > 0);
         // The bucket's upper bound is at most twice what it was; beyond all buckets it is late too.
         let is_late =
             |recent: Latency| recent.percentile_us(99.0).is_none_or(|us| us / 2 >= late_us);
@@ -71,11 +71,12 @@ struct Conditions {
 struct Mark {
     at_ns: u64,
     work_ns: u64,
+    wake_ups: u64,
 }
 
 impl Mark {
     fn of(now: &Snapshot) -> Self {
-        Mark { at_ns: now.now_ns, work_ns: now.work_ns() }
+        Mark { at_ns: now.now_ns, work_ns: now.work_ns(), wake_ups: now.latency.nr() }
     }
 
     /// What was done since, of what all CPUs can do (0..=1); `None`: over too short a time.
@@ -238,7 +239,9 @@ impl EnergyChoice {
         let by_unix_s = now_unix.as_secs_f64() - running.begin_unix.as_secs_f64();
         let work_share = running.begin.share_until(now)?;
         let joules = self.meter.power_w(seconds)? * seconds;
-        let block = Block { mode: running.plan.mode, seconds, joules, work_share };
+        let wake_ups = now.latency.nr().saturating_sub(running.begin.wake_ups);
+        let (mode, capacity) = (running.plan.mode, now.capacity());
+        let block = Block { mode, seconds, joules, work_share, capacity, wake_ups };
         ((by_unix_s - seconds).abs() < CLOCKS_APART_MAX_S).then_some(block)
     }
 

@@ -22,6 +22,11 @@ impl Latency {
         }
     }
 
+    /// How many wake-ups were counted.
+    pub fn nr(&self) -> u64 {
+        self.counts.iter().sum()
+    }
+
     /// What has come since `earlier`.
     pub fn since(&self, earlier: &Self) -> Self {
         let was = |n: usize| earlier.counts.get(n).copied().unwrap_or(0);
@@ -39,8 +44,7 @@ impl Latency {
     /// The bound of the bucket in which the `pct`th percentile is (us): it is at most that,
     /// and more than half of it. `None` if there is nothing, or if it is beyond all bounds.
     pub fn percentile_us(&self, pct: f64) -> Option<u64> {
-        let total: u64 = self.counts.iter().sum();
-        let wanted = (total as f64 * pct / 100.0).ceil().max(1.0) as u64;
+        let wanted = (self.nr() as f64 * pct / 100.0).ceil().max(1.0) as u64;
         let mut sum = 0;
         let bucket = self.counts.iter().position(|&count| {
             sum += count;

@@ -7,12 +7,10 @@ use statrs::statistics::Statistics;
 use super::Block;
 use super::judge::{self, Interval, ROUNDS_MAX};
 use super::kind::Kind;
+use super::round::EvenRound;
 use super::verdict::{Finding, Level, Margin, Verdict};
 use crate::settings::mode::Mode;
 
-/// Blocks of a round have the same load if their work differs by at most this share: the clock and the capacity of a
-/// CPU say that well of what it does, and the rest of the difference is in the result.
-const WORK_APART_MAX: f64 = 0.15;
 /// Rounds that are begun, all together: a load of which two in three are of no use is not steady.
 const TRIES_MAX: usize = 3 * ROUNDS_MAX;
 /// So many contrary blocks in a row and it is compared again. Each time twice as many are needed: two loads that have
@@ -31,7 +29,7 @@ pub struct Case {
     /// Those that are not beaten yet.
     pub left: Vec<Mode>,
     /// All rounds that count: a block each of those that were left then.
-    rounds: Vec<Vec<Block>>,
+    rounds: Vec<EvenRound>,
     tries: usize,
     /// Who has surely taken less than whom.
     beats: BTreeSet<(Mode, Mode)>,
@@ -111,10 +109,8 @@ impl Case {
         (candidates, prior): (&[Mode], Mode),
         now_s: u64,
     ) -> bool {
-        if !is_even(kind, &blocks) {
-            return false;
-        }
-        self.rounds.push(blocks);
+        let Some(round) = EvenRound::of(kind, blocks) else { return false };
+        self.rounds.push(round);
         let nr_pairs = candidates.len() * (candidates.len() - 1) / 2;
         let Some(alpha) = judge::alpha_after(self.rounds.len()) else { return false };
         let alpha = alpha / nr_pairs as f64;
@@ -143,12 +139,10 @@ impl Case {
         *self = Case { verdict, contrary_needed, ..Case::new(candidates) };
     }
 
-    /// Energy for work of `a` less that of `b`, as logarithms, in each round that has both.
+    /// Energy for the same load of `a` less that of `b`, as logarithms, in each round that has both.
     fn differences(&self, a: Mode, b: Mode) -> Vec<f64> {
-        let of = |round: &Vec<Block>, mode| {
-            round.iter().find(|block| block.mode == mode).map(Block::log_energy_for_work)
-        };
-        self.rounds.iter().filter_map(|round| Some(of(round, a)? - of(round, b)?)).collect()
+        let of = |round: &EvenRound| Some(round.log_energy(a)? - round.log_energy(b)?);
+        self.rounds.iter().filter_map(of).collect()
     }
 
     /// Who is beaten is left out from now on.
@@ -219,20 +213,10 @@ impl Case {
 
     /// The mean of what `mode` took.
     fn level(&self, mode: Mode) -> Level {
-        let blocks = || self.rounds.iter().flatten().filter(|block| block.mode == mode);
+        let all = || self.rounds.iter().flat_map(|round| &round.blocks);
+        let blocks = || all().filter(|block| block.mode == mode);
         let nr = blocks().count().max(1) as f64;
         let mean = |of: fn(Level) -> f64| blocks().map(|block| of(block.level())).sum::<f64>() / nr;
         Level { power_w: mean(|level| level.power_w), work_share: mean(|level| level.work_share) }
     }
-}
-
-/// Whether all blocks of a round had the same load, of that kind.
-fn is_even(kind: Kind, blocks: &[Block]) -> bool {
-    let work = || blocks.iter().map(|block| block.work_share);
-    let mean = work().sum::<f64>() / blocks.len() as f64;
-    let (min, max) = (work().fold(f64::INFINITY, f64::min), work().fold(0.0, f64::max));
-    let makes_sense = |block: &Block| block.joules > 0.0 && block.work_share > 0.0;
-    blocks.iter().all(makes_sense)
-        && max <= min * (1.0 + WORK_APART_MAX)
-        && Kind::of(kind.on_battery, mean) == kind
 }

@@ -6,11 +6,14 @@
 //! capacity and the present clock of the CPU. Nothing is subtracted: what the idle machine takes is a part of what a
 //! load costs. For a load that does as much as it is asked for, in any mode, this is power; for one that does as
 //! much as it can it is fair to the mode that does more. Where a capacity is wrong by a share for what runs, so is
-//! the comparison of modes that use other CPUs, at most by the share by which work may differ in a round.
+//! the comparison of modes that use other CPUs, at most by the share by which work may differ in a round. Where tasks
+//! run shortly and wake as often in all blocks of a round it is energy for wake-ups: of their work a part is the
+//! waking itself, which differs by mode.
 
 mod case;
 mod judge;
 mod kind;
+mod round;
 #[cfg(test)]
 pub mod tests;
 #[cfg(test)]
@@ -43,6 +46,10 @@ pub struct Block {
     pub joules: f64,
     /// What the CPUs did, of what all of them can do (0..=1).
     pub work_share: f64,
+    /// What all CPUs can do, in that of the fastest one.
+    pub capacity: f64,
+    /// How often tasks woke; 0: it was not counted.
+    pub wake_ups: u64,
 }
 
 impl Block {
@@ -50,9 +57,14 @@ impl Block {
         Level { power_w: self.joules / self.seconds, work_share: self.work_share }
     }
 
-    fn log_energy_for_work(&self) -> f64 {
-        let Level { power_w, work_share } = self.level();
-        (power_w / work_share).ln()
+    fn wake_ups_per_s(&self) -> f64 {
+        self.wake_ups as f64 / self.seconds
+    }
+
+    /// What was done for a wake-up, as the time that the fastest CPU takes (us); `None`: none was counted.
+    fn run_us(&self) -> Option<f64> {
+        let work_s = self.work_share * self.capacity * self.seconds;
+        (self.wake_ups > 0).then(|| work_s * 1e6 / self.wake_ups as f64)
     }
 }
 

@@ -20,7 +20,15 @@ fn block(plan: Plan, nth: u64) -> Block {
         _ => 1.5,
     };
     let little = 1.0 + (nth * 7 % 11) as f64 / 1000.0;
-    Block { mode: plan.mode, seconds: 5.0, joules: 5.0 * power_w * little, work_share: KIND_SHARE }
+    let joules = 5.0 * power_w * little;
+    Block {
+        mode: plan.mode,
+        seconds: 5.0,
+        joules,
+        work_share: KIND_SHARE,
+        capacity: 4.0,
+        wake_ups: 0,
+    }
 }
 
 /// One that was found.

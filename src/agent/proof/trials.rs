@@ -57,7 +57,7 @@ impl Machine {
         let factor = self.factors.iter().find(|(of, _)| *of == mode).unwrap().1;
         let power_w = factor * warmth * (2.8 + self.per_work_w * work_share);
         let joules = power_w * seconds * self.noise(self.meter_noise);
-        Block { mode, seconds, joules, work_share }
+        Block { mode, seconds, joules, work_share, capacity: 4.0, wake_ups: 0 }
     }
 
     /// What `mode` takes more than the best, as a share.
