@@ -55,12 +55,12 @@ fn run(cli: &Cli) -> Result<ExitCode> {
         }
         Some(Command::Config { command }) => cmd::config::run(command),
         Some(Command::Completions { shell }) => cmd::completions::print(*shell),
-        Some(Command::Mode { mode, policy }) => cmd::report::mode(mode.as_deref(), policy),
-        Some(Command::Reload) => cmd::report::reload(),
-        Some(Command::Status { json }) => cmd::report::status(*json),
+        Some(Command::Mode { mode, policy }) => cmd::status::mode(mode.as_deref(), policy),
+        Some(Command::Reload) => cmd::status::reload(),
+        Some(Command::Status { json }) => cmd::status::status(*json),
         Some(Command::Sim(args)) => sim::run(args),
         Some(Command::Top) => cmd::top::run(),
-        Some(Command::Topology) => cmd::report::topology(),
+        Some(Command::Topology) => cmd::status::topology(),
         Some(Command::Why { cpu: Some(cpu), seconds, .. }) => cmd::wakes::run(*cpu, *seconds),
         Some(Command::Why { pid, count, .. }) => {
             cmd::why::run(pid.expect("clap requires it without --cpu"), *count)

@@ -1,4 +1,6 @@
-//! What the subcommands print.
+//! `scx_powerpack mode`, `reload`, `status` and `topology`: what they print.
+
+use std::fmt::Write;
 
 use anyhow::{Result, bail};
 
@@ -69,56 +71,34 @@ pub fn status(json: bool) -> Result<()> {
     if json {
         println!("{}", serde_json::to_string(&status)?);
     } else {
-        print_status(&status);
+        println!("{}", status_text(&status));
     }
     Ok(())
 }
 
-fn ask_status() -> Result<Status> {
+/// The status of the running scheduler. Fails when none runs.
+pub fn ask_status() -> Result<Status> {
     match ask(&Request::Status)? {
         Reply::Status(status) => Ok(*status),
         other => bail!("unexpected reply {other:?}"),
     }
 }
 
-fn print_status(status: &Status) {
-    let counters = &status.counters;
-    println!(
-        "scx_powerpack {}: mode {}{}, {} of {} CPUs active, up {:.0} s",
-        status.version,
-        status.mode,
-        because(status.reason.as_deref()),
-        counters.active_cpus,
-        status.cpus.len(),
-        status.uptime_s
+/// What `status` shows, without the last line's end.
+pub fn status_text(status: &Status) -> String {
+    let mut text = format!("{}\n{}\n", headline(status), knobs_line(status));
+    for line in cgroup_lines(status) {
+        text.push_str(&line);
+        text.push('\n');
+    }
+    let _ = writeln!(
+        text,
+        "\nrank  cpu  state     util  non-idle over the last {:.1} s",
+        status.interval_s
     );
-    println!(
-        "at most {} cores, {}filled to {} %, latency budget {} ms{}",
-        status.max_cores,
-        if status.pack == Pack::Small { "small tasks packed, " } else { "" },
-        status.fill_pct,
-        status.latency_budget_ms,
-        match status.workloads {
-            0 => String::new(),
-            nr => format!(", {nr} cgroups treated by the table"),
-        }
-    );
-    if let Some(sentence) = cgroups::ignored_cpu_max(&status.ignored_cpu_max) {
-        println!("{sentence}");
-    }
-    if !status.above_ceiling.is_empty() {
-        let cgroups = status.above_ceiling.join(", ");
-        println!("above the ceiling, as their cpuset has no CPU below: {cgroups}");
-    }
-    for sentence in &status.energy_compared {
-        println!("energy compared: {sentence}");
-    }
-    for limit in &status.limits {
-        println!("{}", limit_line(limit));
-    }
-    println!("\nrank  cpu  state     util  non-idle over the last {:.1} s", status.interval_s);
     for cpu in &status.cpus {
-        println!(
+        let _ = writeln!(
+            text,
             "{:>4} {:>4}  {:<8} {:>5}  {:>5.1} % {}",
             cpu.rank,
             cpu.cpu,
@@ -128,7 +108,48 @@ fn print_status(status: &Status) {
             bar(cpu.non_idle_pct)
         );
     }
-    println!("\n{}", events(counters));
+    let _ = write!(text, "\n{}", events(&status.counters));
+    text
+}
+
+fn headline(status: &Status) -> String {
+    format!(
+        "scx_powerpack {}: mode {}{}, {} of {} CPUs active, up {:.0} s",
+        status.version,
+        status.mode,
+        because(status.reason.as_deref()),
+        status.counters.active_cpus,
+        status.cpus.len(),
+        status.uptime_s
+    )
+}
+
+fn knobs_line(status: &Status) -> String {
+    format!(
+        "at most {} cores, {}filled to {} %, latency budget {} ms{}",
+        status.max_cores,
+        if status.pack == Pack::Small { "small tasks packed, " } else { "" },
+        status.fill_pct,
+        status.latency_budget_ms,
+        match status.workloads {
+            0 => String::new(),
+            nr => format!(", {nr} cgroups treated by the table"),
+        }
+    )
+}
+
+/// What is said of cgroups and of kinds of load, a line each.
+fn cgroup_lines(status: &Status) -> Vec<String> {
+    let mut lines: Vec<String> =
+        cgroups::ignored_cpu_max(&status.ignored_cpu_max).into_iter().collect();
+    if !status.above_ceiling.is_empty() {
+        let cgroups = status.above_ceiling.join(", ");
+        lines.push(format!("above the ceiling, as their cpuset has no CPU below: {cgroups}"));
+    }
+    let compared = status.energy_compared.iter();
+    lines.extend(compared.map(|sentence| format!("energy compared: {sentence}")));
+    lines.extend(status.limits.iter().map(limit_line));
+    lines
 }
 
 /// The counts by name, as many a line as fit a terminal; `--help-stats` explains them.
@@ -154,19 +175,23 @@ fn bar(pct: f64) -> String {
 
 /// `scx_powerpack topology`.
 pub fn topology() -> Result<()> {
-    let ranks = Ranks::read()?;
-    println!(
-        "{} CPUs, {} cores online, {} LLCs; filled in this order:\n",
+    print!("{}", topology_text(&Ranks::read()?));
+    Ok(())
+}
+
+/// What `topology` shows.
+pub fn topology_text(ranks: &Ranks) -> String {
+    let mut text = format!(
+        "{} CPUs, {} cores online, {} LLCs; filled in this order:\n\n\
+         rank  cpu  core  LLC  package  node  capacity of {}\n",
         ranks.cpus().len(),
         ranks.nr_cores(),
-        ranks.llcs().len()
-    );
-    println!(
-        "rank  cpu  core  LLC  package  node  capacity of {}",
+        ranks.llcs().len(),
         intf::pp_limits_PP_CAPACITY_MAX
     );
     for (rank, cpu) in ranks.cpus().iter().enumerate() {
-        println!(
+        let _ = writeln!(
+            text,
             "{rank:>4} {:>4} {:>5} {:>4} {:>8} {:>5}  {:>8}{}",
             cpu.cpu,
             cpu.core,
@@ -181,5 +206,5 @@ pub fn topology() -> Result<()> {
             }
         );
     }
-    Ok(())
+    text
 }
