@@ -49,7 +49,7 @@ fn lock(path: &Path) -> Result<Option<File>> {
     let path = path.with_extension("lock");
     let say = || format!("cannot lock {}", path.display());
     if let Some(dir) = path.parent() {
-        DirBuilder::new().recursive(true).mode(0o700).create(dir).with_context(say)?;
+        DirBuilder::new().recursive(true).mode(0o755).create(dir).with_context(say)?;
     }
     let mut options = OpenOptions::new();
     let file = options.create(true).truncate(false).write(true).mode(0o600).open(&path);

@@ -218,8 +218,28 @@ fn move_aside(path: &Path, why: &anyhow::Error) {
 
 fn save(path: &Path, entries: &Entries) -> Result<()> {
     if let Some(dir) = path.parent() {
-        // As the control socket's, which is beside it.
-        DirBuilder::new().recursive(true).mode(0o700).create(dir)?;
+        // As the control socket's, which is beside it: anyone may look there.
+        DirBuilder::new().recursive(true).mode(0o755).create(dir)?;
     }
     Ok(whole_file::write(path, &serde_json::to_vec(entries)?)?)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::PermissionsExt;
+
+    use super::*;
+
+    /// The control socket is there, too.
+    #[test]
+    fn others_may_look_into_the_directory_that_is_made() {
+        let dir = std::env::temp_dir().join(format!("record-{}", std::process::id()));
+        let mut record = Record::open(&dir.join("run/hints.json"), &["file"]);
+        let entries = Entries::from([("/file".into(), Entry::found("1".to_owned()))]);
+        record.replace(entries).unwrap();
+        let mode = |dir: &Path| fs::metadata(dir).unwrap().permissions().mode() & 0o777;
+        fs::create_dir(dir.join("plain")).unwrap();
+        assert_eq!(mode(&dir.join("run")), mode(&dir.join("plain")) & 0o755);
+        fs::remove_dir_all(dir).unwrap();
+    }
 }
