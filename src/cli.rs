@@ -101,6 +101,11 @@ pub enum Command {
     },
     /// Have the running scheduler read its configuration file again
     Reload,
+    /// Write what a report of a bug needs into one file, with nothing private in it
+    Report {
+        /// The file to write, which must not be there yet, or `-` for the standard output [default: scx_powerpack-report-DATE-TIME.txt]
+        file: Option<PathBuf>,
+    },
     /// Show what it would do on another machine, in a simulation; loads nothing
     Sim(SimArgs),
     /// Show what the running scheduler does: mode, active set, CPUs, counters

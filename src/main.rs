@@ -58,6 +58,7 @@ fn run(cli: &Cli) -> Result<ExitCode> {
         Some(Command::Mode { mode, policy }) => cmd::status::mode(mode.as_deref(), policy),
         Some(Command::Reload) => cmd::status::reload(),
         Some(Command::Status { json }) => cmd::status::status(*json),
+        Some(Command::Report { file }) => cmd::report::run(file.as_deref()),
         Some(Command::Sim(args)) => sim::run(args),
         Some(Command::Top) => cmd::top::run(),
         Some(Command::Topology) => cmd::status::topology(),

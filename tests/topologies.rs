@@ -214,6 +214,22 @@ fn the_energy_model_has_the_last_word() {
     assert_eq!(tree.column("cpu"), [3, 4, 5, 6, 0, 1, 2, 7]);
 }
 
+/// What a user sends is the recording that made the tree.
+#[test]
+fn a_report_has_the_recording_of_the_machine() {
+    for name in ["arm-a510-x3", "laptop-2023", "s390-drawer"] {
+        let text = fs::read_to_string(format!("tests/topologies/{name}.tsv")).unwrap();
+        // Where no node was recorded the tree has node 0.
+        let with_node = |line: &str| match line.split_once("\t-\t") {
+            Some((cpu, rest)) if !cpu.contains('\t') => format!("{cpu}\t0\t{rest}\n"),
+            _ => format!("{line}\n"),
+        };
+        let recording: String = text.lines().map(with_node).collect();
+        let report = Tree::of(name, &[]).run(&["report", "-"]);
+        assert!(report.contains(&recording), "{name}: {report}");
+    }
+}
+
 #[test]
 fn every_machine_can_be_simulated() {
     for (name, _) in MACHINES {

@@ -4,6 +4,7 @@ pub mod completions;
 pub mod config;
 #[cfg(test)]
 mod manual;
+pub mod report;
 pub mod status;
 pub mod top;
 pub mod wakes;

@@ -15,6 +15,23 @@ pub fn model() -> Option<String> {
         .or_else(|| device_tree("model").into_iter().next())
 }
 
+/// What it says it is, if it says that it is no hardware: x86 by a flag of its CPUs, arm64 by the
+/// machine that hypervisors offer.
+pub fn virtual_machine() -> Option<String> {
+    let cpuinfo = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
+    let flags = cpuinfo.lines().find(|line| line.starts_with("flags")).unwrap_or_default();
+    if !flags.split_whitespace().any(|flag| flag == "hypervisor")
+        && !device_tree("compatible").iter().any(|machine| machine == "linux,dummy-virt")
+    {
+        return None;
+    }
+    let name = fs::read_to_string("/sys/class/dmi/id/product_name").unwrap_or_default();
+    Some(match name.trim() {
+        "" => device_tree("model").pop().unwrap_or_else(|| "of unknown make".to_owned()),
+        name => name.to_owned(),
+    })
+}
+
 /// The strings of a property of the device tree's root; without one, none.
 pub fn device_tree(property: &str) -> Vec<String> {
     let text = fs::read_to_string(format!("/proc/device-tree/{property}")).unwrap_or_default();

@@ -14,10 +14,15 @@ pub const SCHED_EXT: &str = "/sys/kernel/sched_ext";
 /// The kernel's types.
 pub const KERNEL_BTF: &str = "/sys/kernel/btf/vmlinux";
 
+/// Whether root runs this.
+pub fn is_root() -> bool {
+    // SAFETY: geteuid cannot fail and touches no memory.
+    unsafe { libc::geteuid() == 0 }
+}
+
 /// Fails for anyone but root.
 pub fn check_root(what: &str) -> Result<()> {
-    // SAFETY: geteuid cannot fail and touches no memory.
-    if unsafe { libc::geteuid() } != 0 {
+    if !is_root() {
         bail!("{what} needs root: run it with sudo");
     }
     Ok(())

@@ -16,6 +16,7 @@ pub mod power_meter;
 pub mod power_model;
 pub mod power_supply;
 pub mod record;
+pub mod recording;
 pub mod sensors;
 pub mod topology;
 pub mod whole_file;
