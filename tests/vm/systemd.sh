@@ -25,6 +25,12 @@ box_service_is 30 ActiveState active
 [ "$(box_systemctl show -P StatusText scx_powerpack)" = "mode packing" ] || fail "status: $(box_systemctl show -P StatusText scx_powerpack)"
 mode_is packing
 
+echo "what the sandbox leaves it"
+# CAP_PERFMON and CAP_BPF are bits 38 and 39; a filter of system calls is mode 2.
+for line in 'CapEff:.000000c000000000' 'CapBnd:.000000c000000000' 'NoNewPrivs:.1' 'Seccomp:.2'; do
+	box grep -q "^$line$" "/proc/$(box_systemctl show -P MainPID scx_powerpack)/status" || fail "the service has not $line"
+done
+
 echo "reload, by systemctl, by SIGHUP, and by itself"
 config=$BOX/etc/scx_powerpack/config.toml
 echo 'mode = "balance"' >$config
@@ -104,6 +110,10 @@ box_service_is 30 NRestarts 1
 box_service_is 30 ActiveState active
 [ "$(cat $SCX/state)" = enabled ] || fail "restarted, but the scheduler is $(cat $SCX/state)"
 mode_is spread
+box $BOX_PROGRAMS/scx_powerpack report - >/tmp/report
+for line in '  NRestarts=1' '  ActiveState=active' 'Main process exited, code=killed, status=9/KILL' 'attached: mode spread'; do
+	grep -q -- "$line" /tmp/report || fail "the report does not say '$line': $(cat /tmp/report)"
+done
 [ ! -e $latency ] || [ "$(cat $latency)" = 200 ] || fail "after a crash the latency is $(cat $latency)"
 echo 'mode = "spread"' >$config
 box_systemctl reload scx_powerpack || fail "no reload"
