@@ -5,6 +5,7 @@ use crossbeam::channel::unbounded;
 use proptest::prelude::*;
 
 use super::*;
+use crate::machine::kernel::is_root;
 
 /// A server whose agent answers everything with an error that says what was asked.
 fn shared() -> Shared {
@@ -89,6 +90,31 @@ fn who_asks_too_often_is_told_so_and_no_other_is() {
     let now = Instant::now();
     assert!(bucket.take(now) && bucket.take(now) && !bucket.take(now));
     assert!(bucket.take(now + Duration::from_secs(1)));
+}
+
+#[test]
+fn so_many_clients_are_served_at_a_time_and_one_more_is_refused() {
+    let shared = Arc::new(shared());
+    let connect = || {
+        let (ours, theirs) = UnixStream::pair().unwrap();
+        receive(&shared, theirs);
+        ours
+    };
+    let said = |mut client: UnixStream| {
+        // It may have been refused before.
+        let _ = client.write_all(b"\"status\"\n");
+        let mut line = String::new();
+        BufReader::new(client).read_line(&mut line).unwrap();
+        line
+    };
+    let most = if is_root() { CLIENTS_MAX } else { CLIENTS_MAX / 2 };
+    let clients: Vec<UnixStream> = (0..most).map(|_| connect()).collect();
+    assert!(said(connect()).contains("too many clients"));
+    drop(clients);
+    let begin = Instant::now();
+    while !said(connect()).contains("asked Status") {
+        assert!(begin.elapsed() < TIMEOUT, "those who are gone still have their places");
+    }
 }
 
 #[test]
