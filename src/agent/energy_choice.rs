@@ -4,7 +4,7 @@
 use std::path::Path;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use log::info;
+use log::{debug, info};
 
 use crate::agent::evidence_file::{self, EvidenceFile};
 use crate::agent::proof::{Block, Follower, Kind, News, Plan, Proof, Verdict};
@@ -242,6 +242,7 @@ impl EnergyChoice {
         let wake_ups = now.latency.nr().saturating_sub(running.begin.wake_ups);
         let (mode, capacity) = (running.plan.mode, now.capacity());
         let block = Block { mode, seconds, joules, work_share, capacity, wake_ups };
+        debug!("auto: {block}");
         ((by_unix_s - seconds).abs() < CLOCKS_APART_MAX_S).then_some(block)
     }
 

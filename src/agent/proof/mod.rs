@@ -21,6 +21,7 @@ mod trials;
 mod verdict;
 
 use std::collections::BTreeMap;
+use std::fmt;
 
 use crate::settings::mode::Mode;
 use case::Case;
@@ -50,6 +51,18 @@ pub struct Block {
     pub capacity: f64,
     /// How often tasks woke; 0: it was not counted.
     pub wake_ups: u64,
+}
+
+/// For a log.
+impl fmt::Display for Block {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Level { power_w, work_share } = self.level();
+        let (mode, work_pct, wake_ups) = (self.mode, work_share * 100.0, self.wake_ups_per_s());
+        write!(
+            f,
+            "{mode} took {power_w:.4} W, did {work_pct:.3} % and woke tasks {wake_ups:.1} times a second"
+        )
+    }
 }
 
 impl Block {
