@@ -45,6 +45,7 @@ report_has() {
 	done
 }
 
+rm -f /tmp/report
 plant
 SCX_TIMEOUT_MS=3000 start --config '/tmp/planted by planteduser/config.toml'
 scx_powerpack report /tmp/report >/dev/null
