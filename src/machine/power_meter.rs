@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use super::power_supply;
 use super::sensors::{entries, mean, name, number};
 
 /// No meter changes what it says more often.
@@ -78,7 +79,7 @@ impl PowerMeter {
         }
         match acpi_meter(root) {
             Some(path) => of(vec![], Some(Gauge::Machine(path)), "ACPI's power meter"),
-            None => of(vec![], battery(root).map(Gauge::Battery), "the battery"),
+            None => of(vec![], power_supply::battery(root).map(Gauge::Battery), "the battery"),
         }
     }
 
@@ -198,18 +199,9 @@ fn acpi_meter(root: &Path) -> Option<PathBuf> {
     all.find(|path| number(path).is_some_and(|uw| uw > 0))
 }
 
-fn battery(root: &Path) -> Option<PathBuf> {
-    let is_battery = |path: &PathBuf| {
-        fs::read_to_string(path.join("type")).is_ok_and(|kind| kind.trim() == "Battery")
-            && !fs::read_to_string(path.join("scope")).is_ok_and(|scope| scope.trim() == "Device")
-    };
-    entries(&root.join("sys/class/power_supply")).into_iter().find(is_battery)
-}
-
 /// What the battery supplies (W); nothing if it is not discharged.
 fn discharge_w(battery: &Path) -> Option<f64> {
-    let status = fs::read_to_string(battery.join("status")).ok()?;
-    if status.trim() != "Discharging" {
+    if !power_supply::discharges(battery) {
         return None;
     }
     if let Some(uw) = number(&battery.join("power_now")) {

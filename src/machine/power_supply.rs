@@ -3,43 +3,46 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use super::sensors::entries;
+
 /// Where the kernel lists batteries and mains, below the root.
 const SUPPLIES: &str = "sys/class/power_supply";
+/// What it calls those that are no batteries.
+const MAINS: [&str; 2] = ["Mains", "USB"];
 
 /// Whether the machine below `root` runs on battery: no mains is online and a battery of the machine's own discharges.
 /// `None`: nothing says so.
 pub fn on_battery(root: &Path) -> Option<bool> {
     let mut discharging = None;
-    for supply in supplies(root) {
-        match read(&supply, "type").as_str() {
-            "Battery" if is_own(&supply) => {
-                let discharges = read(&supply, "status") == "Discharging";
-                discharging = Some(discharging == Some(true) || discharges);
-            }
-            "Mains" | "USB" if read(&supply, "online") == "1" => return Some(false),
-            _ => {}
+    for supply in entries(&root.join(SUPPLIES)) {
+        if is_battery(&supply) {
+            discharging = Some(discharging == Some(true) || discharges(&supply));
+        } else if MAINS.contains(&read(&supply, "type").as_str()) && read(&supply, "online") == "1"
+        {
+            return Some(false);
         }
     }
     discharging
 }
 
-/// Whether the machine below `root` has a battery of its own.
-pub fn has_battery(root: &Path) -> bool {
-    supplies(root).any(|supply| read(&supply, "type") == "Battery" && is_own(&supply))
+/// The first battery of its own that the machine below `root` has.
+pub fn battery(root: &Path) -> Option<PathBuf> {
+    entries(&root.join(SUPPLIES)).into_iter().find(|supply| is_battery(supply))
 }
 
-fn supplies(root: &Path) -> impl Iterator<Item = PathBuf> {
-    fs::read_dir(root.join(SUPPLIES)).into_iter().flatten().flatten().map(|entry| entry.path())
+/// Whether that battery supplies the machine.
+pub fn discharges(battery: &Path) -> bool {
+    read(battery, "status") == "Discharging"
+}
+
+/// A mouse has a battery too, of scope `Device`.
+fn is_battery(supply: &Path) -> bool {
+    read(supply, "type") == "Battery" && read(supply, "scope") != "Device"
 }
 
 fn read(supply: &Path, file: &str) -> String {
     let text = fs::read_to_string(supply.join(file)).unwrap_or_default();
     text.trim().to_owned()
-}
-
-/// A mouse has a battery too.
-fn is_own(supply: &Path) -> bool {
-    read(supply, "scope") != "Device"
 }
 
 #[cfg(test)]
@@ -58,7 +61,7 @@ mod tests {
     #[test]
     fn a_battery_counts_when_it_is_the_machines_and_no_mains_is_there() {
         let root = std::env::temp_dir().join(format!("powerpack-supply-{}", std::process::id()));
-        let looked = || (on_battery(&root), has_battery(&root));
+        let looked = || (on_battery(&root), battery(&root).is_some());
         assert_eq!(looked(), (None, false));
         supply(
             &root,

@@ -111,7 +111,7 @@ impl Named {
     }
 }
 
-/// The energy/performance preference that the agent sets in `mode`, if any.
+/// The energy/performance preference that the agent sets in `mode` on battery, if any.
 fn epp_in(mode: Mode) -> Option<u8> {
     default_epp(mode).and_then(epp_of)
 }

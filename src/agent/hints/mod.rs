@@ -89,7 +89,6 @@ pub struct InForce {
     irqs: Irqs,
     /// Whether the preference goes with the mode where none is asked for, on battery.
     defaults: bool,
-    has_battery: bool,
 }
 
 impl InForce {
@@ -108,7 +107,6 @@ impl InForce {
             asked: BTreeMap::new(),
             irqs: Irqs::default(),
             defaults: false,
-            has_battery: power_supply::has_battery(root),
         })
     }
 
@@ -123,12 +121,16 @@ impl InForce {
     /// From the next `apply` on: whether the energy/performance preference goes with the mode where
     /// none is asked for, on battery. It must not while another service sets it.
     pub fn set_defaults(&mut self, defaults: bool) {
-        self.defaults = defaults && self.has_battery;
+        let is_of_use = || {
+            power_supply::battery(&self.root).is_some()
+                && entries(&self.root, "policy").iter().any(|policy| hears_preference(policy))
+        };
+        self.defaults = defaults && is_of_use();
     }
 
-    /// Whether what is hinted changes by itself: with the active set, or as the machine goes on battery.
-    pub fn change_unasked(&self) -> bool {
-        self.hints.follow_active_set() || self.defaults
+    /// Whether what is hinted in `mode` changes by itself: with the active set, or as the machine goes on battery.
+    pub fn change_unasked(&self, mode: Mode) -> bool {
+        self.hints.follow_active_set() || self.defaults && default_epp(mode).is_some()
     }
 
     /// From the next `apply` on interrupts come to these CPUs, if that is asked for: those of them that

@@ -176,7 +176,7 @@ fn the_preference_goes_with_the_mode_where_it_is_all_that_is_heard() {
         assert!(tree.is_untouched() && !hints.holds_epp() && !tree.record().exists());
     }
     hints.apply(Mode::Packing, &[]).unwrap();
-    assert!(hints.change_unasked());
+    assert!(hints.change_unasked(Mode::Packing) && !hints.change_unasked(Mode::Spread));
     tree.battery("Charging");
     hints.apply(Mode::Packing, &[]).unwrap();
     assert!(tree.is_untouched(), "not on battery");
@@ -193,6 +193,7 @@ fn the_preference_stays_where_anybody_has_chosen() {
     let (tree, mut hints) = with_defaults("heard", "acpi-cpufreq", "");
     hints.apply(Mode::Packing, &[]).unwrap();
     assert!(tree.is_untouched(), "the governor hears the scheduler");
+    assert!(!hints.change_unasked(Mode::Packing), "nothing to wait for");
     let (tree, mut hints) = with_defaults("keep", "intel_pstate", "epp.packing = \"keep\"");
     hints.apply(Mode::Packing, &[]).unwrap();
     assert!(tree.is_untouched(), "keep");

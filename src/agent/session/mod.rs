@@ -133,14 +133,14 @@ impl<'a> Session<'a> {
             (true, Choice::Auto) => Some(PERIOD),
             (true, Choice::Fixed(_)) => None,
         };
-        let hints = self.kept.hints.change_unasked().then_some(HINT_PERIOD);
+        let hints = self.kept.hints.change_unasked(self.policy.mode).then_some(HINT_PERIOD);
         let lease = self.leases.left(Instant::now());
         self.timer = looks.into_iter().chain(hints).chain(lease).min().map_or_else(never, after);
     }
 
     /// What nobody reports: what `auto` goes by, and new cgroups.
     pub fn look_around(&mut self) {
-        if self.kept.hints.change_unasked() {
+        if self.kept.hints.change_unasked(self.policy.mode) {
             self.hint();
         }
         if let Err(err) = self.end_leases(Instant::now()) {
