@@ -1,4 +1,4 @@
-//! The ranks of real machines: their sysfs, as scripts/record-topology.py recorded it, is laid
+//! The ranks of real machines: their sysfs, as the last part of `scx_powerpack report` has it, is laid
 //! out in a directory and read through SCX_SYSFS_PREFIX by the program itself.
 
 use std::fs;

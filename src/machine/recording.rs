@@ -1,5 +1,6 @@
-//! This machine's CPUs as text, as scripts/record-topology.py writes them: what the ranks are made of.
-//! A recording is a test in `tests/topologies/`.
+//! This machine's CPUs as text: what the ranks are made of. Lines PATH=VALUE for the whole machine, then a table with a
+//! row for each CPU and a column for each file below cpuN; `-` where there is none. A recording is a test in
+//! `tests/topologies/`.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
