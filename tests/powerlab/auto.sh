@@ -32,7 +32,7 @@ done
 scx_powerpack mode auto >/dev/null
 began=$SECONDS
 us=$(agent_us)
-until said=$(scx_powerpack mode) && [[ $said == *' load'*pairs* || $said == *rounds* ]]; do
+until said=$(scx_powerpack mode) && [[ $said == *' load'*pairs* ]]; do
 	((SECONDS - began < 300)) || fail "no verdict after $((SECONDS - began)) s: $said"
 	# To ask costs the agent more than to look.
 	nap 20

@@ -1,6 +1,6 @@
 //! What rounds of blocks say of two modes: a group-sequential t-test of paired differences.
 //!
-//! The difference of two modes in a round is that of the logarithms of their energy for work, so that it is a share,
+//! The difference of two modes in a round is that of the logarithms of their energy for the same load, so that it is a share,
 //! and what both blocks have in common cancels. It is looked at after a fixed number of rounds several times, and each
 //! look would find something by chance: so each has a part of the chance of a wrong claim, by Lan and DeMets'
 //! spending function for bounds of Pocock's type (Biometrika 70, 1983). The parts add up to [`ALPHA`], whatever the

@@ -29,7 +29,7 @@ pub enum Finding {
 #[serde(deny_unknown_fields)]
 pub struct Margin {
     pub than: Mode,
-    /// Energy for the same work, less by this (%).
+    /// Energy for the same load, less by this (%).
     pub less_pct: f64,
     pub pairs: usize,
 }
