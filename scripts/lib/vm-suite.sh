@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # In the VM: run tests one after another. Each has a time limit; after each the
 # kernel must be on its own scheduler and its log free of complaints. One that ends with
-# status 77 has found nothing here to test, and has said why.
+# status 77 has found nothing here to test, and has said why. Lines "figure: .." of a test that passes are kept.
 set -u
 
 # How many times as long as on x86 a test may take, of the guest's time: virtual time runs ahead of an
@@ -14,12 +14,18 @@ export PATIENCE=1
 COMPLAINTS='BUG|WARNING|Oops|stall|lockup|hung task|runtime error'
 
 run_test() {
-	local file=$1 expected timeout mark complaints
+	local file=$1 expected timeout mark complaints pid status=0
 	timeout=$(sed -n 's/^# timeout: //p' "$file")
 	expected=$(sed -n 's/^# expect-dmesg: //p' "$file")
 	mark="begin $file $RANDOM"
 	echo "$mark" >/dev/kmsg
-	timeout -k 5 $((${timeout:-240} * PATIENCE)) "$file" || return $?
+	timeout -k 5 $((${timeout:-240} * PATIENCE)) "$file" &
+	pid=$!
+	wait $pid || status=$?
+	# What a test that failed has left running would keep its output open for ever; timeout is the leader of
+	# its group.
+	kill -KILL -- -$pid 2>/dev/null
+	[ $status = 0 ] || return $status
 	if [ "$(cat /sys/kernel/sched_ext/state)" != disabled ]; then
 		echo "a scheduler is still loaded"
 		return 1
@@ -36,7 +42,10 @@ failed=0
 for file in "$@"; do
 	output=$(run_test "$file" 2>&1)
 	case $? in
-	0) echo "ok      $(basename "$file" .sh)" ;;
+	0)
+		echo "ok      $(basename "$file" .sh)"
+		printf '%s\n' "$output" | grep '^figure: '
+		;;
 	77)
 		echo "skipped $(basename "$file" .sh)"
 		printf '%s\n' "$output" | tail -n 1
