@@ -15,15 +15,19 @@ read -r first second < <(powerpack-load hogs --seconds 8 --count 2 --nice 0,10 -
 ratio_within "$first" "$second" 9.31 0.1 || fail "nice 0 got $first s, nice 10 $second s"
 
 echo +cpu >/sys/fs/cgroup/cgroup.subtree_control
+# What their threads did as they started counts for an epoch or two (src/bpf/shares.h).
 for weight in 300 100; do
-	mkdir -p /sys/fs/cgroup/w$weight
-	echo $weight >/sys/fs/cgroup/w$weight/cpu.weight
-	sh -c "echo \$\$ >/sys/fs/cgroup/w$weight/cgroup.procs; exec powerpack-load hogs --seconds 6 --count 1 --pin 2" >/tmp/w$weight.json &
+	mkdir -p $CGROUPS/w$weight
+	echo $weight >$CGROUPS/w$weight/cpu.weight
+	run_in w$weight powerpack-load hogs --seconds 60 --count 1 --pin 2 >/dev/null &
 done
-wait %2 %3
-ratio_within "$(json_list cpu_s </tmp/w300.json)" "$(json_list cpu_s </tmp/w100.json)" 3 0.15 ||
-	fail "cgroups of 300 and 100: $(cat /tmp/w300.json /tmp/w100.json)"
-rmdir /sys/fs/cgroup/w300 /sys/fs/cgroup/w100
+nap 3
+before=("$(used_us w300)" "$(used_us w100)")
+nap 6
+after=("$(used_us w300)" "$(used_us w100)")
+ratio_within $((after[0] - before[0])) $((after[1] - before[1])) 3 0.15 ||
+	fail "cgroups of 300 and 100 used ${before[*]} us, and ${after[*]} us six seconds later"
+end_cgroups w300 w100
 
 # Confined to two CPUs they share these, and none has one to itself.
 taskset -c 1,2 powerpack-load hogs --seconds 6 --count 6 >/tmp/six.json
