@@ -41,6 +41,18 @@ struct held_queue {
 	u32 looks;  /* how often the timer has fired */
 };
 
+/*
+ * PREEMPT_RT kernels let no program use a timer (kernel/bpf/verifier.c, process_timer_func()).
+ * There a thread of the agent is the timer of all queues: it sleeps until the first is due, and
+ * calls release_due(). The ring wakes it for one that is due earlier.
+ */
+const volatile bool agent_is_timer;
+
+struct {
+	__uint(type, BPF_MAP_TYPE_RINGBUF);
+	__uint(max_entries, PP_HELD_RING_BYTES);
+} held_ring SEC(".maps");
+
 static struct held_queue held_queues[PP_HELD_QUEUES];
 
 static __always_inline struct held_queue *held_queue_of(u32 id)
@@ -60,9 +72,17 @@ verified_once int look_at_held_in(u32 id, u64 ns)
 	u64 due = scx_bpf_now() + ns, was = queue->due_ns;
 	struct held_timer *timer;
 
+	if (was && (s64)(due - was) >= 0)
+		return 0;
+	if (agent_is_timer) {
+		queue->due_ns = due;
+		/* If it is full the agent is about to look. */
+		bpf_ringbuf_output(&held_ring, &due, sizeof(due), BPF_RB_FORCE_WAKEUP);
+		return 0;
+	}
 	id %= PP_HELD_QUEUES;
 	timer = bpf_map_lookup_elem(&held_timers, &id);
-	if (!timer || (was && (s64)(due - was) >= 0))
+	if (!timer)
 		return 0;
 	queue->due_ns = due;
 	bpf_timer_start(&timer->timer, ns, 0);
@@ -108,17 +128,22 @@ static __always_inline void end_hold(struct pp_task *task)
 			since(scx_bpf_now(), limit_of(id)->throttled_since_ns);
 }
 
-/* Whether @p is on its way out: it may keep others waiting, and its container is to end at once. */
-static __always_inline bool is_dying(const struct task_struct *p)
+/* The agent, where it is the timer. */
+u32 timer_tgid;
+
+/* Whether @p is never held: one on its way out may keep others waiting, and its container is to end
+ * at once; for the timer all that are held wait. */
+static __always_inline bool is_exempt(const struct task_struct *p)
 {
-	return p->flags & PF_EXITING || p->signal->flags & SIGNAL_GROUP_EXIT;
+	return p->flags & PF_EXITING || p->signal->flags & SIGNAL_GROUP_EXIT ||
+	       (agent_is_timer && p->tgid == timer_tgid);
 }
 
 /* Hold @p if a limit of it is used up. */
 verified_once bool hold(struct task_struct *p __arg_trusted, struct pp_task *task __arg_nonnull,
 			u64 enq_flags)
 {
-	u32 id = is_dying(p) ? 0 : used_up_limit(task->limit);
+	u32 id = is_exempt(p) ? 0 : used_up_limit(task->limit);
 	u64 now = scx_bpf_now();
 
 	if (!id)
@@ -140,7 +165,7 @@ verified_once int begin_limited(struct task_struct *p __arg_trusted,
 
 	follow_limit(task);
 	/* Where the CPU goes offline there is nowhere to leave to. */
-	if (!cpu_state(cpu)->online || is_dying(p))
+	if (!cpu_state(cpu)->online || is_exempt(p))
 		return 0;
 	if (task->reserved_ns <= 0 || task->runs_for_watchdog) {
 		scx_bpf_task_set_slice(p, 0);
@@ -242,16 +267,16 @@ static __always_inline bool may_release(struct task_struct *p, struct pp_task *t
 	}
 	task->runs_for_watchdog = !limit->releases;
 	if (!limit->releases)
-		return is_dying(p) || since(now, task->held_since_ns) >= PP_HELD_MAX_NS;
+		return is_exempt(p) || since(now, task->held_since_ns) >= PP_HELD_MAX_NS;
 	limit->releases--;
 	return true;
 }
 
 /* A period has ended, the limit has changed, or some of the budget has been given back. Those
  * that have been held the longest go first. */
-static int release_held(void *map, u32 *key, struct bpf_timer *timer)
+static __always_inline int release_queue(u32 id)
 {
-	u32 id = *key, looked = 0, looks = ++held_queue_of(id)->looks;
+	u32 looked = 0, looks = ++held_queue_of(id)->looks;
 	u64 now = scx_bpf_now(), next = PP_LOOK_AGAIN_NS;
 	struct task_struct *p;
 	bool seen = false;
@@ -281,6 +306,31 @@ static int release_held(void *map, u32 *key, struct bpf_timer *timer)
 	return 0;
 }
 
+static int release_held(void *map, u32 *key, struct bpf_timer *timer)
+{
+	return release_queue(*key);
+}
+
+/* What the agent calls where it is the timer. Returns in how many us it has to call again; 0: when
+ * the ring says so. */
+SEC("syscall")
+int release_due(void *unused)
+{
+	u64 now = scx_bpf_now(), first_ns = ~0ULL;
+	u32 id;
+
+	timer_tgid = bpf_get_current_task_btf()->tgid;
+	bpf_for (id, 0, PP_HELD_QUEUES) {
+		const struct held_queue *queue = held_queue_of(id);
+
+		if (queue->due_ns && (s64)(now - queue->due_ns) >= 0)
+			release_queue(id);
+		if (queue->due_ns && since(queue->due_ns, now) < first_ns)
+			first_ns = since(queue->due_ns, now);
+	}
+	return first_ns == ~0ULL ? 0 : first_ns / PP_NS_PER_US + 1;
+}
+
 static s32 begin_held_queue(u32 id)
 {
 	struct held_timer *timer = bpf_map_lookup_elem(&held_timers, &id);
@@ -290,6 +340,8 @@ static s32 begin_held_queue(u32 id)
 		scx_bpf_error("cannot create a queue of throttled tasks: error %d", err);
 		return err ?: -ENOENT;
 	}
+	if (agent_is_timer)
+		return 0;
 	bpf_timer_init(&timer->timer, &held_timers, CLOCK_MONOTONIC);
 	bpf_timer_set_callback(&timer->timer, release_held);
 	return 0;

@@ -14,6 +14,13 @@ pub const SCHED_EXT: &str = "/sys/kernel/sched_ext";
 /// The kernel's types.
 pub const KERNEL_BTF: &str = "/sys/kernel/btf/vmlinux";
 
+/// Whether this is a `PREEMPT_RT` kernel, in which BPF programs have no timers. Its version, as
+/// `uname -v` shows it, says so (`init/Makefile`, `scripts/mkcompile_h` of the kernel).
+pub fn is_preempt_rt() -> bool {
+    let version = fs::read_to_string("/proc/sys/kernel/version").unwrap_or_default();
+    version.split_whitespace().any(|word| word == "PREEMPT_RT")
+}
+
 /// Whether root runs this.
 pub fn is_root() -> bool {
     // SAFETY: geteuid cannot fail and touches no memory.

@@ -5,6 +5,7 @@ mod bpf_skel;
 pub mod counters;
 #[cfg(test)]
 mod event_table;
+mod held_timer;
 pub mod kernel_exit;
 pub mod latency;
 mod observe;
@@ -31,6 +32,7 @@ use crate::settings::mode::Mode;
 use crate::settings::policy::{LATENCY_BUDGET, Policy};
 use crate::settings::workloads::Treatment;
 use bpf_skel::{BpfSkel, BpfSkelBuilder, OpenBpfSkel};
+use held_timer::HeldTimer;
 use kernel_exit::KernelExit;
 use latency::Latency;
 use snapshot::Snapshot;
@@ -43,6 +45,8 @@ pub struct Scheduler<'a> {
     power_source: Source,
     /// What mode energy goes by was said.
     has_said_source: bool,
+    /// Where programs have no timers.
+    _held_timer: Option<HeldTimer>,
 }
 
 /// libbpf maps the programs' variables into memory as it loads them.
@@ -80,9 +84,17 @@ impl<'a> Scheduler<'a> {
         if verbose {
             log_verified(&skel);
         }
+        let held_timer =
+            if kernel::is_preempt_rt() { Some(HeldTimer::start(&skel)?) } else { None };
         let link = scx_ops_attach!(skel, powerpack_ops).map_err(kernel::explain_attach_failure)?;
-        let mut scheduler =
-            Scheduler { skel, link: Some(link), slot: 0, power_source, has_said_source: false };
+        let mut scheduler = Scheduler {
+            skel,
+            link: Some(link),
+            slot: 0,
+            power_source,
+            has_said_source: false,
+            _held_timer: held_timer,
+        };
         scheduler.say_what_energy_goes_by(policy);
         Ok(scheduler)
     }
@@ -237,6 +249,7 @@ const INSN_BYTES: u32 = 8;
 fn open(object: &mut MaybeUninit<OpenObject>) -> Result<OpenBpfSkel<'_>> {
     let mut skel = BpfSkelBuilder::default().open(object).context("cannot open the BPF object")?;
     skel.progs.scx_lib_init_probe.set_autoload(false);
+    skel.progs.release_due.set_autoload(kernel::is_preempt_rt());
     let ops = skel.struct_ops.powerpack_ops_mut();
     // The kernel refuses a scheduler that does not know of the last hotplug.
     ops.hotplug_seq = kernel::hotplug_seq()?;
@@ -276,6 +289,7 @@ fn configure(skel: &mut OpenBpfSkel<'_>, ranks: &Ranks, policy: Policy) -> Resul
         PowerModel::of_this_machine(ranks, kernel::has_cpufreq(), LATENCY_BUDGET, calibrated);
     let topology = bpf_topology::of(ranks, kernel::tick_ns()?, &power);
     store(&mut rodata.topology, *topology);
+    rodata.agent_is_timer = kernel::is_preempt_rt();
     let bss = skel.maps.bss_data.as_mut().context(NO_DATA)?;
     store(&mut bss.policies[0], policy.to_bpf(ranks));
     Ok(power.source)
