@@ -1,29 +1,36 @@
 # shellcheck shell=bash
 # The kernels of the VM: the newest 7.x of Debian sid; 6.12, the oldest that
 # is supported, which Debian builds without sched_ext; powerlab, 6.12 with our model of a
-# machine's power; and powerlab-debug, the same with the kernel's checks of locks. Sourced after
-# tools.sh.
+# machine's power; and powerlab-debug, the same with the kernel's checks of locks; and what
+# scripts/campaign boots beside these. Sourced after tools.sh.
+
+. "$TREE/scripts/lib/debian-kernels.sh"
 
 # The path of kernel $1 for $2 (amd64 or arm64), fetched or built if it is missing.
 kernel_path() {
 	local arch=${2:-amd64}
 	case $1,$arch in
 	7,*) locked "kernel-7-$arch" ensure_kernel_7 "$arch" ;;
-	6.12,* | powerlab,* | powerlab-debug,*) locked "kernel-$1-$arch" ensure_kernel_6_12 "$1" "$arch" ;;
-	*) die "no kernel '$1': choose 6.12, 7, powerlab or powerlab-debug" ;;
+	debian-*-*,amd64) locked "kernel-$1" ensure_debian_kernel "$1" ;;
+	6.12,* | 6.12-plain,amd64 | 6.12-checks,amd64 | powerlab,* | powerlab-debug,*)
+		locked "kernel-$1-$arch" ensure_kernel_6_12 "$1" "$arch"
+		;;
+	*) die "no kernel '$1' for $arch: scripts/vm --help lists them" ;;
 	esac
 	echo "$CACHE/kernels/$(kernel_name "$1" "$arch")/vmlinuz"
 }
 
 POWERLAB=$TREE/tests/powerlab
 
-# What kernel $1 of ours for $2 is to have. That for arm64 begins with that for x86, but for what the
-# former's own says is not set.
+# What kernel $1 of ours for $2 is to have. Some begin with that of 6.12 for x86, but for what their
+# own says is not set.
 kernel_config() {
-	local configs=("$TREE/scripts/lib/kernel-6.12.config") own=$TREE/scripts/lib/kernel-6.12-arm64.config
-	[ "$1" = 6.12 ] || configs+=("$POWERLAB/kernel.config")
+	local configs=("$TREE/scripts/lib/kernel-6.12.config") own=''
+	[[ $1 != powerlab* ]] || configs+=("$POWERLAB/kernel.config")
 	[ "$1" != powerlab-debug ] || configs+=("$POWERLAB/debug.config")
-	if [ "$2" = arm64 ]; then
+	[[ $1 != 6.12-* ]] || own=$TREE/scripts/lib/kernel-$1.config
+	[ "$2" != arm64 ] || own=$TREE/scripts/lib/kernel-6.12-arm64.config
+	if [ -n "$own" ]; then
 		sed -n 's/^# \(CONFIG_.*\) is not set/\1=y/p' "$own" | grep -hvxFf - "${configs[@]}"
 		configs=("$own")
 	fi
@@ -33,13 +40,13 @@ kernel_config() {
 # What our builds of 6.12 are made of, beside its source.
 kernel_inputs() {
 	kernel_config "$1" "$2"
-	[ "$1" = 6.12 ] || cat "$POWERLAB/deadline.sed" "$POWERLAB"/driver/*
+	[[ $1 != powerlab* ]] || cat "$POWERLAB/deadline.sed" "$POWERLAB"/driver/*
 }
 
 # The name of kernel $1 for $2 in the cache: ours are one for each configuration and driver.
 kernel_name() {
 	case $1,$2 in
-	6.12,* | powerlab*,*) echo "$1-$(kernel_inputs "$1" "$2" | sha256sum | cut -c1-16)" ;;
+	6.12*,* | powerlab*,*) echo "$1-$(kernel_inputs "$1" "$2" | sha256sum | cut -c1-16)" ;;
 	*,amd64) echo "$1" ;;
 	*) echo "$1-$2" ;;
 	esac
@@ -83,14 +90,14 @@ ensure_kernel_7() {
 	rm -rf "$dir"
 }
 
-# Build kernel $2, 6.12, powerlab or powerlab-debug, for $3 into $1/kernel.
+# Build kernel $2, one of ours, for $3 into $1/kernel.
 build_kernel_6_12() {
 	local dir=$1 source=$1/linux-source-6.12 config=$1/wanted.config
 	(cd "$dir" && private_apt trixie -qq download linux-source-6.12)
 	dpkg -x "$dir"/linux-source-*.deb "$dir/x"
 	tar -C "$dir" -xf "$dir"/x/usr/src/linux-source-6.12.tar.xz
 	kernel_config "$2" "$3" >"$config"
-	[ "$2" = 6.12 ] || add_powerlab "$source"
+	[[ $2 != powerlab* ]] || add_powerlab "$source"
 	mkdir "$dir/kernel"
 	case $3 in
 	amd64) compile_kernel "$source" "$config" arch/x86/boot/bzImage ARCH=x86 ;;
