@@ -9,8 +9,9 @@ has_deb() { [ -n "$(scripts/lib/current-deb.sh 2>/dev/null)" ]; }
 # Tests that are wanted, as files; none: all of them.
 wanted=()
 
-# Tests of what the agent does on any kernel say "# only: 7": once is enough, if not wanted. $1: a
-# kernel, with -arm64 at its end if it is one for that.
+# Tests of what the agent does on any kernel say "# only: 7": once is enough, if not wanted. Those that
+# other kernels than 6.12 and 7 need too name one in a line "# also:". $1: a kernel, with -arm64 at its end
+# if it is one for that.
 tests_for() {
 	local file only kernel=${1%-arm64}
 	if [ ${#wanted[@]} -gt 0 ]; then
@@ -19,7 +20,10 @@ tests_for() {
 	fi
 	for file in tests/vm/*.sh; do
 		[ "$file" != "$DEB_TEST" ] || $with_deb || continue
-		only=$(sed -n 's/^# only: //p' "$file")
+		case $kernel in
+		debian-*) only=$(sed -n 's/^# also: //p' "$file") && only=${only:-none} ;;
+		*) only=$(sed -n 's/^# only: //p' "$file") ;;
+		esac
 		[ "${only:-$kernel}" != "$kernel" ] || echo "$file"
 	done
 }

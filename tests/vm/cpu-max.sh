@@ -2,6 +2,7 @@
 # A cgroup gets what its cpu.max says, within 2 % over some seconds, in packing and in spread: one
 # thread and many, nested, from a burst, changed while it is in force; raised to "max" it runs at
 # once. Others lose nothing to it, and no timer runs while no cgroup has a limit.
+# also: debian-7-rt
 # vm: --slow-virtual-time
 . "$(dirname "$0")/lib.bash"
 
@@ -72,3 +73,18 @@ for MODE in packing spread; do
 	end_cgroups one
 	stop
 done
+
+# The agent may itself be limited: where it is the timer of those that are held it is not held too.
+MODE=packing
+start --mode $MODE
+limited agent "1000 1000000"
+echo $PID >$CGROUPS/agent/cgroup.procs
+for _ in 1 2 3; do timeout 5 scx_powerpack status >/dev/null || true; done
+limited one "20000 100000"
+run_in one powerpack-load hogs --seconds 60 --count 1 >/dev/null &
+nap 1
+must_use one 5 20
+end_cgroups one
+echo $PID >$CGROUPS/cgroup.procs
+rmdir $CGROUPS/agent
+stop

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
 # Load and unload in both modes; every way to end it brings the kernel back.
+# also: debian-7-rt
 # vm: --slow-virtual-time
 . "$(dirname "$0")/lib.bash"
 
