@@ -3,6 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use serde_json::Value;
@@ -34,7 +35,11 @@ const COMPATIBLE: [&str; 15] = [
 
 /// What the program names that is under a licence that does not: docs/dependencies.md says what is to be
 /// done about each. One that is not needed any more must go from here.
-const NOT_COMPATIBLE: [&str; 5] = ["approx", "clang-sys", "minijinja", "nalgebra", "simba"];
+const NOT_COMPATIBLE: [&str; 4] = ["approx", "minijinja", "nalgebra", "simba"];
+
+/// Crates that name another one as a part of them of which only their build script makes use: that ends up in no
+/// program. One that does not any more must go from here.
+const ONLY_NAMED: [(&str, &str); 2] = [("scx_utils", "bindgen"), ("scx_utils", "libbpf-cargo")];
 
 /// Where a crate is used.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -48,62 +53,105 @@ enum Place {
 struct Crate {
     name: String,
     licence: String,
+    /// Where its sources are.
+    folder: PathBuf,
     is_ours: bool,
+    /// It is a part of the compiler.
+    is_macro: bool,
     place: Place,
-    /// The crates that it names, by ID.
-    needs: Vec<String>,
+    needs: Vec<Need>,
 }
 
-/// All crates of the workspace for x86-64, by ID.
-fn crates() -> BTreeMap<String, Crate> {
-    let target = ["--filter-platform", "x86_64-unknown-linux-gnu"];
-    let output = Command::new(env!("CARGO"))
-        .args(["metadata", "--format-version", "1", "--locked", target[0], target[1]])
-        .output()
-        .unwrap();
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    let metadata: Value = serde_json::from_slice(&output.stdout).unwrap();
-    let ours: BTreeSet<&str> =
-        list(&metadata["workspace_members"]).filter_map(Value::as_str).collect();
-    let nodes: BTreeMap<&str, &Value> =
-        list(&metadata["resolve"]["nodes"]).map(|node| (text(&node["id"]), node)).collect();
-    let of_package = |package: &Value| {
-        let id = text(&package["id"]);
-        let needs = list(&nodes[id]["deps"]).map(|need| text(&need["pkg"]).to_owned()).collect();
-        let found = Crate {
+impl Crate {
+    fn of(package: &Value, is_ours: bool) -> Self {
+        let mut kinds = list(&package["targets"]).flat_map(|target| list(&target["kind"]));
+        Crate {
             name: text(&package["name"]).to_owned(),
             licence: package["license"].as_str().unwrap_or("none").to_owned(),
-            is_ours: ours.contains(id),
+            folder: Path::new(text(&package["manifest_path"])).with_file_name("src"),
+            is_ours,
+            is_macro: kinds.any(|kind| kind == "proc-macro"),
             place: Place::Build,
-            needs,
-        };
-        (id.to_owned(), found)
+            needs: vec![],
+        }
+    }
+}
+
+/// A crate that another one names.
+struct Need {
+    id: String,
+    /// When that one runs, not alone while it is built or tested.
+    runs: bool,
+}
+
+impl Need {
+    fn of(dep: &Value) -> Self {
+        let runs = list(&dep["dep_kinds"]).any(|kind| kind["kind"].is_null());
+        Need { id: text(&dep["pkg"]).to_owned(), runs }
+    }
+}
+
+const TARGET: &str = "x86_64-unknown-linux-gnu";
+
+/// What cargo prints.
+fn cargo(args: &[&str]) -> String {
+    let output = Command::new(env!("CARGO")).args(args).output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8(output.stdout).unwrap()
+}
+
+/// What is compiled, as "name vVERSION". The lock file and `cargo metadata` also have optional crates that nobody wants,
+/// where another one says a feature of them for the case that somebody does, as `palette?/std`.
+fn compiled() -> BTreeSet<String> {
+    let all = ["--workspace", "--edges", "all", "--prefix", "none", "--format", "{p}"];
+    let tree = cargo(&[&["tree", "--locked", "--target", TARGET], &all[..]].concat());
+    let first_two = |line: &str| line.splitn(3, ' ').take(2).collect::<Vec<_>>().join(" ");
+    tree.lines().map(first_two).collect()
+}
+
+/// All crates of the workspace that are compiled for x86-64, by ID.
+fn crates() -> BTreeMap<String, Crate> {
+    let args = ["metadata", "--format-version", "1", "--locked", "--filter-platform", TARGET];
+    let metadata: Value = serde_json::from_str(&cargo(&args)).unwrap();
+    let compiled = compiled();
+    let is_compiled = |package: &&Value| {
+        let (name, version) = (text(&package["name"]), text(&package["version"]));
+        compiled.contains(&format!("{name} v{version}"))
     };
-    let mut crates: BTreeMap<String, Crate> = list(&metadata["packages"]).map(of_package).collect();
-    for id in linked(&metadata, &nodes) {
+    let packages: Vec<&Value> = list(&metadata["packages"]).filter(is_compiled).collect();
+    let ours: BTreeSet<&str> =
+        list(&metadata["workspace_members"]).filter_map(Value::as_str).collect();
+    let of_package = |package: &&Value| {
+        let id = text(&package["id"]);
+        (id.to_owned(), Crate::of(package, ours.contains(id)))
+    };
+    let mut crates: BTreeMap<String, Crate> = packages.iter().map(of_package).collect();
+    for node in list(&metadata["resolve"]["nodes"]) {
+        let needs = list(&node["deps"]).map(Need::of);
+        let needs = needs.filter(|need| crates.contains_key(&need.id)).collect();
+        if let Some(found) = crates.get_mut(text(&node["id"])) {
+            found.needs = needs;
+        }
+    }
+    for id in linked(&crates) {
         crates.get_mut(&id).unwrap().place = Place::Program;
     }
     crates
 }
 
-/// What is linked into the program: what it needs to run, without the macros, which run in the compiler.
-fn linked(metadata: &Value, nodes: &BTreeMap<&str, &Value>) -> BTreeSet<String> {
-    let is_macro = |package: &&Value| {
-        list(&package["targets"])
-            .flat_map(|target| list(&target["kind"]))
-            .any(|kind| kind == "proc-macro")
-    };
-    let packages = list(&metadata["packages"]);
-    let macros: BTreeSet<&str> =
-        packages.clone().filter(is_macro).map(|it| text(&it["id"])).collect();
-    let program = packages.clone().find(|package| package["name"] == "scx_powerpack").unwrap();
-    let (mut found, mut open) = (BTreeSet::new(), vec![text(&program["id"])]);
+/// What is linked into the program: what it needs to run, without the macros, which run in the compiler, and what is
+/// [`ONLY_NAMED`].
+fn linked(crates: &BTreeMap<String, Crate>) -> BTreeSet<String> {
+    let (program, _) = crates.iter().find(|(_, it)| it.name == "scx_powerpack").unwrap();
+    let (mut found, mut open) = (BTreeSet::new(), vec![program]);
     while let Some(id) = open.pop() {
-        if macros.contains(id) || !found.insert(id.to_owned()) {
+        let by = &crates[id];
+        if by.is_macro || !found.insert(id.clone()) {
             continue;
         }
-        let runs = |need: &&Value| list(&need["dep_kinds"]).any(|kind| kind["kind"].is_null());
-        open.extend(list(&nodes[id]["deps"]).filter(runs).map(|need| text(&need["pkg"])));
+        let is_linked =
+            |need: &&Need| need.runs && !ONLY_NAMED.contains(&(&*by.name, &*crates[&need.id].name));
+        open.extend(by.needs.iter().filter(is_linked).map(|need| &need.id));
     }
     found
 }
@@ -193,7 +241,7 @@ fn each_dependency_has_a_reason() {
     assert!(reasons.len() > 30 && reasons.contains_key("libc"), "not read right: {reasons:?}");
     let ours = crates.values().filter(|it| it.is_ours);
     let named: BTreeSet<&str> =
-        ours.flat_map(|it| &it.needs).map(|id| crates[id].name.as_str()).collect();
+        ours.flat_map(|it| &it.needs).map(|need| crates[&need.id].name.as_str()).collect();
     let without = |name: &&&str| reasons.get(**name).is_none_or(|reason| reason.len() < 5);
     let missing: Vec<_> = named.iter().filter(without).collect();
     assert!(missing.is_empty(), "no comment above them in Cargo.toml: {missing:?}");
@@ -206,6 +254,35 @@ fn licences_go_with_ours() {
         crates.values().filter(|it| it.place == Place::Program && !is_compatible(&it.licence));
     let wrong: BTreeSet<&str> = wrong.map(|it| it.name.as_str()).collect();
     assert_eq!(wrong, NOT_COMPATIBLE.into(), "under licences that do not go with GPL-2.0-only");
+}
+
+/// Whether `word` stands in the code of the Rust files in `folder`, not in a comment alone.
+fn is_in_code(folder: &Path, word: &str) -> bool {
+    let in_line = |line: &str| {
+        let code = line.split("//").next().unwrap_or_default();
+        code.split(|c: char| c != '_' && !c.is_alphanumeric()).any(|part| part == word)
+    };
+    fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).any(|path| match path {
+        path if path.is_dir() => is_in_code(&path, word),
+        path if path.extension().is_some_and(|end| end == "rs") => {
+            fs::read_to_string(path).unwrap().lines().any(in_line)
+        }
+        _ => false,
+    })
+}
+
+#[test]
+fn what_is_only_named_is_not_used() {
+    let crates = crates();
+    for (by, named) in ONLY_NAMED {
+        let by = crates.values().find(|it| it.name == by).unwrap();
+        assert!(
+            by.needs.iter().any(|need| need.runs && crates[&need.id].name == named),
+            "{named} is not named"
+        );
+        assert!(!is_in_code(&by.folder, &named.replace('-', "_")), "{named} is used");
+        assert!(is_in_code(&by.folder, "libbpf_rs"), "not read right");
+    }
 }
 
 /// The list of what the program's Cargo.toml names.
@@ -226,7 +303,7 @@ fn closure(crates: &BTreeMap<String, Crate>, id: &str) -> BTreeSet<String> {
     let (mut found, mut open) = (BTreeSet::new(), vec![id.to_owned()]);
     while let Some(id) = open.pop() {
         if found.insert(id.clone()) {
-            open.extend(crates[&id].needs.iter().cloned());
+            open.extend(crates[&id].needs.iter().map(|need| need.id.clone()));
         }
     }
     found
