@@ -1,7 +1,8 @@
 //! Least squares: which figures explain the power of all blocks best, and how well each is known.
 
-use anyhow::{Result, bail, ensure};
-use nalgebra::{DMatrix, DVector};
+use anyhow::{Result, anyhow, ensure};
+
+use super::least_squares::solve;
 
 /// A figure.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -21,39 +22,31 @@ pub struct Fit {
     pub worst_share: f64,
 }
 
-/// Columns whose singular values are a smaller share of the largest are not distinguished by the blocks.
-const SINGULAR_SHARE: f64 = 1e-9;
-
 /// Of `rows`, each with a factor for each figure, and what was measured: the figures that explain
 /// that best. A meter is wrong by a share of what it measures, and so is a model: each row counts by
 /// its relative error. Fails with a sentence if the rows do not tell the figures apart.
 ///
-/// For weighted rows A and b: x = A^+ b, variances s^2 diag((A^T A)^-1), where s^2 is what is left,
+/// For weighted rows A and b: x = (A^T A)^-1 A^T b, variances s^2 diag((A^T A)^-1), where s^2 is what is left,
 /// |A x - b|^2, by row beyond the number of figures.
 pub fn fit(rows: &[(Vec<f64>, f64)]) -> Result<Fit> {
     let nr = rows.first().map_or(0, |(factors, _)| factors.len());
     ensure!(nr > 0 && rows.len() > nr, "{} blocks are too few for {nr} figures", rows.len());
     ensure!(rows.iter().all(|(_, power)| *power > 0.0), "the meter says that there is no power");
-    let weighted =
-        DMatrix::from_fn(rows.len(), nr, |row, column| rows[row].0[column] / rows[row].1);
-    let ones = DVector::from_element(rows.len(), 1.0);
-    let svd = weighted.clone().svd(true, true);
-    let least = svd.singular_values.max() * SINGULAR_SHARE;
-    if svd.rank(least) < nr {
-        bail!("{} of {nr} figures cannot be distinguished here", nr - svd.rank(least));
-    }
-    let (Ok(values), Some(v_t)) = (svd.solve(&ones, least), &svd.v_t) else {
-        bail!("what was measured makes no sense")
-    };
-    let left = &weighted * &values - &ones;
-    let variance = left.norm_squared() / (rows.len() - nr) as f64;
-    let error = |column: usize| {
-        let singular = svd.singular_values.iter();
-        let sum: f64 = singular.enumerate().map(|(nth, s)| (v_t[(nth, column)] / s).powi(2)).sum();
-        (variance * sum).sqrt()
-    };
-    let figures = (0..nr).map(|nth| Estimate { value: values[nth], error: error(nth) }).collect();
-    Ok(Fit { figures, variance, worst_share: left.amax() })
+    // What was measured is then 1 in all of them.
+    let weighted = |column: usize| rows.iter().map(|(row, power)| row[column] / power).collect();
+    let columns: Vec<Vec<f64>> = (0..nr).map(weighted).collect();
+    let found = solve(columns.clone(), vec![1.0; rows.len()])
+        .map_err(|known| anyhow!("{} of {nr} figures cannot be distinguished here", nr - known))?;
+    let is_known = found.values.iter().chain(&found.variances).all(|figure| figure.is_finite());
+    ensure!(is_known, "what was measured makes no sense");
+    let of_row = |row: usize| columns.iter().zip(&found.values).map(move |(of, x)| of[row] * x);
+    let left: Vec<f64> = (0..rows.len()).map(|row| of_row(row).sum::<f64>() - 1.0).collect();
+    let squares: f64 = left.iter().map(|left| left.powi(2)).sum();
+    let variance = squares / (rows.len() - nr) as f64;
+    let figure = |(&value, of): (&f64, &f64)| Estimate { value, error: (variance * of).sqrt() };
+    let figures = found.values.iter().zip(&found.variances).map(figure).collect();
+    let worst_share = left.iter().fold(0.0, |worst: f64, left| worst.max(left.abs()));
+    Ok(Fit { figures, variance, worst_share })
 }
 
 #[cfg(test)]
@@ -81,6 +74,8 @@ mod tests {
         assert!(said.contains("1 of 3 figures cannot be distinguished"), "{said}");
         assert!(fit(&same[..3]).unwrap_err().to_string().contains("too few"));
         assert!(fit(&[(vec![1.0], 0.0), (vec![1.0], 1.0)]).is_err());
+        let unknown = [(vec![f64::NAN], 1.0), (vec![1.0], 1.0)];
+        assert!(fit(&unknown).unwrap_err().to_string().contains("makes no sense"));
     }
 
     proptest! {

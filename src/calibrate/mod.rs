@@ -3,6 +3,7 @@
 
 mod file;
 mod fit;
+mod least_squares;
 mod load;
 mod model;
 mod observe;
