@@ -17,6 +17,7 @@ mod scheduler;
 mod settings;
 mod signals;
 mod sim;
+mod statistics;
 mod wakes;
 
 use std::process::ExitCode;

@@ -35,7 +35,7 @@ const COMPATIBLE: [&str; 15] = [
 
 /// What the program names that is under a licence that does not: docs/dependencies.md says what is to be
 /// done about each. One that is not needed any more must go from here.
-const NOT_COMPATIBLE: [&str; 2] = ["approx", "minijinja"];
+const NOT_COMPATIBLE: [&str; 1] = ["minijinja"];
 
 /// Crates that name another one as a part of them of which only their build script makes use: that ends up in no
 /// program. One that does not any more must go from here.

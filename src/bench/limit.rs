@@ -3,12 +3,12 @@
 use anyhow::{Result, ensure};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use statrs::statistics::Statistics;
 
 use super::cells::{Cell, Table};
 use super::metric::Metric;
 use super::results::{Results, of_metric};
 use super::summary::Summary;
+use crate::statistics::std_dev;
 
 /// What a figure of a load must be.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
@@ -172,7 +172,7 @@ pub fn table(results: &Results) -> Option<Table> {
 
 /// The standard error of the median.
 pub fn median_error(values: &[f64]) -> f64 {
-    if values.len() < 2 { 0.0 } else { 1.25 * values.std_dev() / (values.len() as f64).sqrt() }
+    if values.len() < 2 { 0.0 } else { 1.25 * std_dev(values) / (values.len() as f64).sqrt() }
 }
 
 #[cfg(test)]

@@ -1,10 +1,8 @@
 //! Several runs as one figure, and whether two such differ.
 
-use statrs::distribution::{ContinuousCDF, StudentsT};
-use statrs::statistics::{Data, OrderStatistics, Statistics};
-
 use super::limit::median_error;
 use super::metric::Metric;
+use crate::statistics::{mean, median, student_chance, variance};
 
 /// A difference that chance would make as often as this is none.
 const SIGNIFICANCE: f64 = 0.05;
@@ -42,8 +40,9 @@ impl Summary {
         if values.is_empty() {
             return None;
         }
-        let median = Data::new(values.clone()).median();
-        let (min, max) = (Statistics::min(&values), Statistics::max(&values));
+        let median = median(&values);
+        let min = values.iter().copied().fold(f64::INFINITY, f64::min);
+        let max = values.iter().copied().fold(f64::NEG_INFINITY, f64::max);
         Some(Summary { median, min, max, values })
     }
 
@@ -70,18 +69,20 @@ impl Summary {
         if a.len() < 2 || b.len() < 2 {
             return Difference::Unknown;
         }
-        let [a_part, b_part] = [a, b].map(|values| values.variance() / values.len() as f64);
+        let [a_part, b_part] = [a, b].map(|values| variance(values) / values.len() as f64);
         let error = (a_part + b_part).sqrt();
-        let gap = (a.mean() - b.mean()).abs();
+        let gap = (mean(a) - mean(b)).abs();
         if error == 0.0 {
             return if gap > 0.0 { Difference::Clear } else { Difference::Noise };
         }
         // Welch and Satterthwaite's degrees of freedom.
         let freedom = (a_part + b_part).powi(2)
             / (a_part.powi(2) / (a.len() - 1) as f64 + b_part.powi(2) / (b.len() - 1) as f64);
-        let student = StudentsT::new(0.0, 1.0, freedom).expect("freedom is at least 1");
-        let chance = 2.0 * (1.0 - student.cdf(gap / error));
-        if chance < SIGNIFICANCE { Difference::Clear } else { Difference::Noise }
+        if student_chance(gap / error, freedom) < SIGNIFICANCE {
+            Difference::Clear
+        } else {
+            Difference::Noise
+        }
     }
 }
 

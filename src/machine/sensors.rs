@@ -6,6 +6,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use super::power_meter::PowerMeter;
+use crate::statistics;
 
 /// Where Intel's driver shows each of them.
 const UNCORE: &str = "sys/devices/system/cpu/intel_uncore_frequency";
@@ -159,7 +160,7 @@ fn sum(files: &[PathBuf]) -> u64 {
 
 /// Of none there is none.
 pub fn mean(values: &[f64]) -> Option<f64> {
-    (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
+    (!values.is_empty()).then(|| statistics::mean(values))
 }
 
 #[cfg(test)]

@@ -2,14 +2,13 @@
 
 use std::collections::BTreeSet;
 
-use statrs::statistics::Statistics;
-
 use super::Block;
 use super::judge::{self, Interval, ROUNDS_MAX};
 use super::kind::Kind;
 use super::round::EvenRound;
 use super::verdict::{Finding, Level, Margin, Verdict};
 use crate::settings::mode::Mode;
+use crate::statistics::mean;
 
 /// Rounds that are begun, all together: a load of which two in three are of no use is not steady.
 const TRIES_MAX: usize = 3 * ROUNDS_MAX;
@@ -163,7 +162,7 @@ impl Case {
         if self.left.contains(&prior) {
             return prior;
         }
-        let above_prior = |mode: Mode| self.differences(mode, prior).mean();
+        let above_prior = |mode: Mode| mean(&self.differences(mode, prior));
         let by_mean = |a: &Mode, b: &Mode| above_prior(*a).total_cmp(&above_prior(*b));
         self.left.iter().copied().min_by(by_mean).unwrap_or(prior)
     }
@@ -194,7 +193,7 @@ impl Case {
         let beaten = candidates.iter().copied().filter(|&than| self.beats.contains(&(mode, than)));
         let margin = |than| {
             let differences = self.differences(mode, than);
-            let less_pct = (1.0 - (&differences).mean().exp()) * 100.0;
+            let less_pct = (1.0 - mean(&differences).exp()) * 100.0;
             Margin { than, less_pct, pairs: differences.len() }
         };
         let verdict = Verdict {

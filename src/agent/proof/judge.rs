@@ -11,8 +11,7 @@
 
 use std::f64::consts::E;
 
-use statrs::distribution::{ContinuousCDF, StudentsT};
-use statrs::statistics::Statistics;
+use crate::statistics::{mean, std_dev, student_bound};
 
 /// The chance of claiming, for one kind of load, any difference that is none.
 pub const ALPHA: f64 = 0.01;
@@ -36,10 +35,8 @@ impl Interval {
     /// Of these differences, at least two, wrong with a chance of `alpha`.
     pub fn of(differences: &[f64], alpha: f64) -> Self {
         let nr = differences.len() as f64;
-        let student =
-            StudentsT::new(0.0, 1.0, nr - 1.0).expect("there are two differences or more");
-        let error = differences.std_dev() / nr.sqrt();
-        Interval { mean: differences.mean(), half: student.inverse_cdf(1.0 - alpha / 2.0) * error }
+        let error = std_dev(differences) / nr.sqrt();
+        Interval { mean: mean(differences), half: student_bound(alpha, nr - 1.0) * error }
     }
 
     /// It is surely less than nothing.

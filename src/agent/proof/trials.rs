@@ -2,7 +2,9 @@
 //!
 //! `cargo test --bin scx_powerpack trials -- --nocapture` prints the shares.
 
-use statrs::distribution::{ContinuousCDF, Normal};
+use std::f64::consts::{SQRT_2, TAU};
+
+use special::Error;
 
 use super::*;
 
@@ -39,8 +41,8 @@ impl Machine {
 
     /// About 1, with that standard deviation.
     fn noise(&mut self, share: f64) -> f64 {
-        let normal = Normal::new(1.0, share).unwrap();
-        normal.inverse_cdf(self.random.f64().clamp(1e-9, 1.0 - 1e-9))
+        let draw = self.random.f64().clamp(1e-9, 1.0 - 1e-9);
+        1.0 + share * SQRT_2 * (2.0 * draw - 1.0).inv_error()
     }
 
     /// Runs `mode` for some looks. The load drifts by a quarter to and fro in some minutes, and the machine takes up
@@ -48,9 +50,7 @@ impl Machine {
     fn run(&mut self, mode: Mode, looks: u32) -> Block {
         let seconds = f64::from(looks) * LOOK_S;
         self.now_s += seconds;
-        let wave = |period_s: f64, phase: f64| {
-            (std::f64::consts::TAU * (self.now_s / period_s + phase)).sin()
-        };
+        let wave = |period_s: f64, phase: f64| (TAU * (self.now_s / period_s + phase)).sin();
         let drift = 1.0 + 0.25 * wave(420.0, self.phases[0]);
         let warmth = 1.03 + 0.03 * wave(1300.0, self.phases[1]);
         let work_share = 0.14 * drift * self.noise(self.work_noise);

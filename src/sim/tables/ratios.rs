@@ -1,6 +1,6 @@
 //! A ratio in many draws: its mean, how sure that is, and in how many draws it is on the same side of 1.
 
-use statrs::statistics::{Data, OrderStatistics, Statistics};
+use crate::statistics::{mean, quantile, std_dev};
 
 /// Ratios of one thing to another, one for each draw, as logarithms.
 #[derive(Clone, Debug)]
@@ -14,29 +14,29 @@ impl Ratios {
     /// Draw by draw, the geometric mean of `several`, which are of equally many draws; `None` of none.
     pub fn mean_of(several: &[Ratios]) -> Option<Self> {
         let draws = several.first()?.0.len();
-        let mean = |draw: usize| several.iter().map(|of| of.0[draw]).mean();
-        Some(Ratios((0..draws).map(mean).collect()))
+        let of_draw = |draw: usize| several.iter().map(|of| of.0[draw]).collect::<Vec<_>>();
+        Some(Ratios((0..draws).map(|draw| mean(&of_draw(draw))).collect()))
     }
 
     /// The geometric mean.
     pub fn mean(&self) -> f64 {
-        self.0.iter().mean().exp()
+        mean(&self.0).exp()
     }
 
     /// The standard error of the mean (percent of it).
     pub fn error_pct(&self) -> f64 {
-        self.0.iter().std_dev() / (self.0.len() as f64).sqrt() * 100.0
+        std_dev(&self.0) / (self.0.len() as f64).sqrt() * 100.0
     }
 
     /// In how many draws the ratio is on the side of 1 where the mean is.
     pub fn holds(&self) -> usize {
-        let mean = self.0.iter().mean();
+        let mean = mean(&self.0);
         self.0.iter().filter(|log| **log * mean > 0.0).count()
     }
 
     /// The ratio that `share` (0..1) of the draws are below.
     pub fn quantile(&self, share: f64) -> f64 {
-        Data::new(self.0.clone()).quantile(share).exp()
+        quantile(&self.0, share).exp()
     }
 
     /// In how many draws the ratio is at most `limit`.
