@@ -1,15 +1,23 @@
 //! The report: one file that needs nothing else, not even scripts.
 
 use anyhow::{Context, Result};
-use minijinja::value::Serde;
-use minijinja::{AutoEscape, Environment, UndefinedBehavior, Value, context};
 use serde::Serialize;
+use tera::Tera;
 
 use super::cells::{Table, remarks, tables};
 use super::plot;
 use super::results::{LoadInfo, Results};
 
 const TEMPLATE: &str = include_str!("report.html");
+
+/// What the template names.
+#[derive(Serialize)]
+struct Page<'a> {
+    results: &'a Results,
+    remarks: Vec<String>,
+    power: Option<String>,
+    sections: Vec<Section>,
+}
 
 /// A table with its pictures.
 #[derive(Serialize)]
@@ -33,17 +41,11 @@ pub fn page(results: &Results) -> Result<String> {
         let pictures = load.map_or(Ok(vec![]), |load| pictures(results, load))?;
         sections.push(Section { table, pictures });
     }
-    let mut environment = Environment::new();
-    environment.set_auto_escape_callback(|_| AutoEscape::Html);
-    environment.set_undefined_behavior(UndefinedBehavior::Strict);
-    environment.add_template("report", TEMPLATE).context("report.html")?;
-    let values = context! {
-        results => Value::from(Serde(results)),
-        remarks => remarks(results),
-        power => plot::power(results)?,
-        sections => Value::from(Serde(&sections)),
-    };
-    environment.get_template("report")?.render(values).context("report.html")
+    let page = Page { results, remarks: remarks(results), power: plot::power(results)?, sections };
+    let values = tera::Context::from_serialize(&page)?;
+    // What it names is escaped, unless it says `safe`.
+    let is_escaped = true;
+    Tera::one_off(TEMPLATE, &values, is_escaped).context("report.html")
 }
 
 fn pictures(results: &Results, load: &LoadInfo) -> Result<Vec<Picture>> {
