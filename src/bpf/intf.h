@@ -42,7 +42,8 @@ enum pp_limits {
 	PP_EXIT_RING_BYTES = 4096,
 	/* Room for a thousand placements between two questions; more are counted as lost. */
 	PP_WHY_RING_BYTES = 65536,
-	/* When held tasks are to be looked at, on PREEMPT_RT: a page is as small as a ring may be. */
+	/* When held tasks are to be looked at, on PREEMPT_RT: a page is as small as a ring may be.
+	 */
 	PP_HELD_RING_BYTES = 4096,
 	/* Cgroups with a cpu.max, and one that is never used. Half a MiB. */
 	PP_MAX_LIMITS = 4096,
