@@ -1,0 +1,37 @@
+# shellcheck shell=bash
+# The jobs of scripts/campaign: a VM each. Sourced after common.sh.
+
+# Tests of tests/vm that say most of a kernel, of those that want four CPUs: loading, switching, load, cgroups.
+# hotplug, which leaves 6.12 in disorder, is the last.
+KERNEL_TESTS='load switch stress policies realtime fairness cpu-max hotplug'
+KERNELS='6.12 6.12-plain 6.12-checks 7
+	debian-6.19-cloud debian-7.0-generic debian-7.1-cloud debian-7.2-rt debian-7-cloud debian-7-generic debian-7-rt'
+# Kernels on which nothing can be loaded, and that must be said.
+REFUSING_KERNELS='debian-6.12-cloud debian-6.12-rt'
+SIZES='1 2 64 255'
+# Faults come from seeds, so many of them from each, on each of these kernels.
+FAULT_SEEDS=20
+FAULTS_PER_SEED=100
+FAULT_KERNELS='7 6.12-checks'
+
+tests_of() { printf 'tests/vm/%s.sh ' "$@"; }
+
+# A line for each job: its name, the options of scripts/vm, and the command in the VM, separated by "|".
+campaign_jobs() {
+	local kernel size seed
+	for kernel in $KERNELS; do
+		# shellcheck disable=SC2086 # lists of words
+		echo "kernels/$kernel|--kernel $kernel --slow-virtual-time --timeout 3000|scripts/lib/vm-suite.sh $(tests_of $KERNEL_TESTS)"
+	done
+	for kernel in $REFUSING_KERNELS; do
+		echo "kernels/$kernel|--kernel $kernel --slow-virtual-time|tests/campaign/refused.sh"
+	done
+	for size in $SIZES; do
+		echo "sizes/$size|--cpus $size --slow-virtual-time --memory 4G --timeout 5000|scripts/lib/vm-suite.sh tests/campaign/size.sh"
+	done
+	for kernel in $FAULT_KERNELS; do
+		for ((seed = 1; seed <= FAULT_SEEDS; seed++)); do
+			echo "faults/$kernel/$seed|--kernel $kernel --slow-virtual-time --timeout 5000|tests/campaign/faults.sh $seed $FAULTS_PER_SEED"
+		done
+	done
+}

@@ -1,0 +1,93 @@
+# shellcheck shell=bash
+# docs/campaign.md, of the results of scripts/campaign: files of a line with status and seconds, and of what
+# the job printed. Sourced after page.sh.
+
+# The verdict of test $2 in result $1: ok, skipped, **failed**, or nothing.
+verdict_of() {
+	local verdict
+	verdict=$(sed -n "s/^\(ok\|skipped\|FAILED\) *$2\$/\1/p" "$1" | head -n 1)
+	[ "$verdict" != FAILED ] || verdict='**failed**'
+	echo "${verdict:-**no word**}"
+}
+
+# The value of figure $2 in result $1.
+figure_of() { sed -n "s/^figure: $2 //p" "$1" | head -n 1; }
+
+# A table: $1 is the name of its first column, $2 a part of the campaign, $3.. the tests, a column each.
+verdict_table() {
+	local first=$1 part=$2 file test
+	shift 2
+	printf '| %s |' "$first" && printf ' %s |' "$@" && echo
+	printf '| --- |' && printf ' --- |%.0s' "$@" && echo
+	for file in "$results/$part":*; do
+		[[ $file != *.log && $file != *.new ]] || continue
+		printf '| %s |' "${file##*/"$part":}"
+		if grep -q '^ok  *refused$' "$file"; then
+			printf ' has no sched_ext, and that is said |'
+			printf ' |%.0s' "${@:2}"
+		else
+			for test in "$@"; do printf ' %s |' "$(verdict_of "$file" "$test")"; done
+		fi
+		echo
+	done
+}
+
+# Of each size what it was measured to take.
+size_table() {
+	local size file figures=('loaded in' 'switched in' 'unloaded in') figure
+	printf '| CPUs | verdict |' && printf ' %s |' "${figures[@]}" && echo
+	echo '| ---: | --- | ---: | ---: | ---: |'
+	for size in $SIZES; do
+		file=$results/sizes:$size
+		[ -e "$file" ] || continue
+		printf '| %s | %s |' "$size" "$(verdict_of "$file" size)"
+		for figure in "${figures[@]}"; do printf ' %s |' "$(figure_of "$file" "$figure")"; done
+		echo
+	done
+}
+
+# How often each fault was, on each kernel, and which seeds failed.
+fault_table() {
+	local kernel files=()
+	for kernel in $FAULT_KERNELS; do
+		mapfile -t files < <(compgen -G "$results/faults:$kernel:*" | grep -vE '\.(log|new)$' || true)
+		[ ${#files[@]} != 0 ] || continue
+		awk -v kernel="$kernel" '
+			FNR == 1 { seeds++; if ($1 != 0) { sub(".*:", "", FILENAME); failed = failed " " FILENAME } }
+			/^figure: / { times[$2] += $3; all += $3 }
+			END {
+				printf "%s: %d seeds, %d faults; %s.\n\n| fault | times |\n| --- | ---: |\n", kernel, seeds, all,
+					failed ? "**failed with seeds" failed "**" : "after each all was well"
+				fflush()
+				for (name in times) printf "| %s | %d |\n", name, times[name] | "sort"
+				close("sort")
+				print ""
+			}' "${files[@]}"
+	done
+}
+
+# write_campaign_page RESULTS PAGE
+write_campaign_page() {
+	local results=$1 page=$2
+	{
+		echo "# The campaign"
+		echo
+		echo "Made by \`scripts/campaign\` $(at_commit); not edited by hand. What it does is in [testing.md](testing.md)."
+		echo
+		echo "## Kernels"
+		echo
+		echo "Tests of \`tests/vm\` on every kernel; \`debian-\` are Debian's own, the others our builds."
+		echo
+		# shellcheck disable=SC2086 # a list of words
+		verdict_table kernel kernels $KERNEL_TESTS
+		echo
+		echo "## Sizes"
+		echo
+		size_table
+		echo
+		echo "## Faults"
+		echo
+		fault_table
+	} >"$page.new"
+	mv "$page.new" "$page"
+}

@@ -1,0 +1,86 @@
+#!/usr/bin/env bash
+# In the VM: what may happen to a scheduler, by chance, from a seed. After each fault the kernel's
+# scheduler runs or ours, every task goes on, and nothing is left behind. faults.sh SEED TIMES
+# expect-dmesg: kernel/sched/deadline.c|sysrq|Out of memory|oom
+. "$TREE/tests/vm/lib.bash"
+. "$TREE/tests/campaign/faults.bash"
+seed=$1 times=$2
+RANDOM=$seed
+COMPLAINTS='BUG|WARNING|Oops|stall|lockup|hung task|runtime error'
+WORK=/tmp/work
+
+# Tasks that wake, compute, and say how far they are: one that is lost says nothing any more.
+start_workers() {
+	local nth
+	mkdir -p $WORK
+	workers=()
+	for nth in 0 1 2 3 4 5; do
+		bash -c 'exec {no}<> <(:); while :; do for ((i = 0; i < '$((nth * 20))'; i++)); do :; done
+			echo $((++n)) >'$WORK/$nth'; read -rt 0.0'$((nth + 1))' -u $no; done' &
+		workers+=($!)
+	done
+}
+
+# Every worker goes on, within 5 s. $1: when.
+workers_go_on() {
+	local nth before=() waits=${#workers[@]} i
+	for nth in "${!workers[@]}"; do before+=("$(<$WORK/"$nth")"); done
+	for i in $(seq 100); do
+		waits=0
+		for nth in "${!workers[@]}"; do
+			[ "$(<$WORK/"$nth")" != "${before[nth]}" ] || waits=$((waits + 1))
+		done
+		[ $waits != 0 ] || return 0
+		nap 0.05
+	done
+	fail "$waits workers do not go on $1 ($i looks)"
+}
+
+# The agent is not there: nothing of it is.
+nothing_is_left() {
+	local maps
+	[ "$(<$SCX/state)" = disabled ] || fail "the agent has ended, and the scheduler is $(<$SCX/state)"
+	for _ in $(seq 50); do
+		maps=$(bpftool map list 2>/dev/null | grep -c 'name topology' || true)
+		[ "$maps" != 0 ] || return 0
+		nap 0.1
+	done
+	fail "$maps maps are left after the agent has ended"
+}
+
+agent_is_well() {
+	[ "$(<$SCX/state)" = enabled ] || fail "the scheduler is $(<$SCX/state), and its agent runs: $(cat $LOG)"
+	scx_powerpack mode >/tmp/answer 2>&1 || fail "it does not answer: $(cat /tmp/answer)"
+}
+
+complaints() { dmesg | grep -E "$COMPLAINTS" | grep -vE 'kernel/sched/deadline.c|sysrq'; }
+
+begin() { start --config $CONFIG && GONE=no; }
+
+mapfile -t faults < <(declare -F | sed -n 's/^declare -f fault_//p')
+declare -A done_times
+echo '+cpu +pids' >$CGROUPS/cgroup.subtree_control
+echo 'mode = "packing"' >$CONFIG
+start_workers
+nap 0.5
+begin
+for ((nth = 1; nth <= times; nth++)); do
+	fault=${faults[RANDOM % ${#faults[@]}]}
+	doing="fault $nth of seed $seed, $fault"
+	echo "$doing"
+	echo "$doing" >/dev/kmsg
+	"fault_$fault"
+	done_times[$fault]=$((${done_times[$fault]:-0} + 1))
+	workers_go_on "after $doing"
+	if [ $GONE = yes ]; then
+		nothing_is_left
+		begin
+	else
+		agent_is_well
+	fi
+	! complaints || fail "the kernel complains after $doing"
+done
+stop
+nothing_is_left
+kill "${workers[@]}"
+for fault in "${faults[@]}"; do echo "figure: $fault ${done_times[$fault]:-0}"; done
