@@ -14,6 +14,9 @@ FAULT_SEEDS=20
 FAULTS_PER_SEED=100
 FAULT_KERNELS='7 6.12-checks'
 
+# On which other people's tests are run.
+OTHERS_KERNEL=7
+
 tests_of() { printf 'tests/vm/%s.sh ' "$@"; }
 
 # A line for each job: its name, the options of scripts/vm, and the command in the VM, separated by "|".
@@ -29,6 +32,7 @@ campaign_jobs() {
 	for size in $SIZES; do
 		echo "sizes/$size|--cpus $size --slow-virtual-time --memory 4G --timeout 5000|scripts/lib/vm-suite.sh tests/campaign/size.sh"
 	done
+	echo "others/$OTHERS_KERNEL|--kernel $OTHERS_KERNEL --slow-virtual-time --timeout 9000|tests/campaign/others.sh"
 	for kernel in $FAULT_KERNELS; do
 		for ((seed = 1; seed <= FAULT_SEEDS; seed++)); do
 			echo "faults/$kernel/$seed|--kernel $kernel --slow-virtual-time --timeout 5000|tests/campaign/faults.sh $seed $FAULTS_PER_SEED"

@@ -66,13 +66,42 @@ fault_table() {
 	done
 }
 
-# write_campaign_page RESULTS PAGE
+# Other people's tests: a row each, a column for each scheduler. What passes under the kernel's and not
+# under ours is in bold.
+others_table() {
+	local file=$results/others:$OTHERS_KERNEL
+	[ -e "$file" ] || { echo "Not run." && return; }
+	awk '
+		/^figure: / {
+			if (!($2 in known_system)) { known_system[$2] = 1; system_of[++nr_systems] = $2 }
+			if (!($3 in known)) { known[$3] = 1; program[++nr] = $3 }
+			verdict[$3, $2] = $4
+		}
+		END {
+			printf "| program |"
+			for (i = 1; i <= nr_systems; i++) printf " %s |", system_of[i]
+			printf "\n| --- |"
+			for (i = 1; i <= nr_systems; i++) printf " --- |"
+			for (p = 1; p <= nr; p++) {
+				printf "\n| %s |", program[p]
+				for (i = 1; i <= nr_systems; i++) {
+					is = verdict[program[p], system_of[i]]
+					if (is == "") is = "not run"
+					lost = is == "fail" && verdict[program[p], system_of[1]] == "pass"
+					printf " %s |", lost ? "**" is "**" : is
+				}
+			}
+			print ""
+		}' "$file"
+}
+
+# write_campaign_page RESULTS COMMIT PAGE
 write_campaign_page() {
-	local results=$1 page=$2
+	local results=$1 commit=$2 page=$3
 	{
 		echo "# The campaign"
 		echo
-		echo "Made by \`scripts/campaign\` $(at_commit); not edited by hand. What it does is in [testing.md](testing.md)."
+		echo "Made by \`scripts/campaign\` $commit; not edited by hand. What it does is in [testing.md](testing.md)."
 		echo
 		echo "## Kernels"
 		echo
@@ -88,6 +117,12 @@ write_campaign_page() {
 		echo "## Faults"
 		echo
 		fault_table
+		echo "## Other people's tests"
+		echo
+		echo "Unchanged, with Linux $OTHERS_KERNEL: stress-ng's scheduler class, a second each, the line of it that sched-ext's own CI"
+		echo "uses, and rt-tests. In bold: what passes under the kernel's scheduler (EEVDF) and not under ours."
+		echo
+		others_table
 	} >"$page.new"
 	mv "$page.new" "$page"
 }
