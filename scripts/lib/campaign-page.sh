@@ -13,15 +13,22 @@ verdict_of() {
 # The value of figure $2 in result $1.
 figure_of() { sed -n "s/^figure: $2 //p" "$1" | head -n 1; }
 
-# A table: $1 is the name of its first column, $2 a part of the campaign, $3.. the tests, a column each.
-verdict_table() {
-	local first=$1 part=$2 file test
-	shift 2
-	printf '| %s |' "$first" && printf ' %s |' "$@" && echo
-	printf '| --- |' && printf ' --- |%.0s' "$@" && echo
-	for file in "$results/$part":*; do
-		[[ $file != *.log && $file != *.new ]] || continue
-		printf '| %s |' "${file##*/"$part":}"
+# The version of the kernel called $1, as it is in the cache.
+version_of() {
+	local image
+	image=$CACHE/kernels/$(kernel_name "$1" amd64)/vmlinuz
+	[ ! -e "$image" ] || file -bL "$image" | sed -n 's/.*version \([^ ]*\).*/\1/p'
+}
+
+# A row for each kernel: its version, and what became of the tests $1.., a column each.
+kernel_table() {
+	local file kernel test
+	printf '| kernel | version |' && printf ' %s |' "$@" && echo
+	printf '| --- | --- |' && printf ' --- |%.0s' "$@" && echo
+	for file in "$results"/kernels:*; do
+		[[ -e $file && $file != *.log && $file != *.new ]] || continue
+		kernel=${file##*/kernels:}
+		printf '| %s | %s |' "$kernel" "$(version_of "$kernel")"
 		if grep -q '^ok  *refused$' "$file"; then
 			printf ' has no sched_ext, and that is said |'
 			printf ' |%.0s' "${@:2}"
@@ -49,6 +56,7 @@ size_table() {
 # How often each fault was, on each kernel, and which seeds failed.
 fault_table() {
 	local kernel files=()
+	compgen -G "$results/faults:*" >/dev/null || { echo "Not run." && echo && return; }
 	for kernel in $FAULT_KERNELS; do
 		mapfile -t files < <(compgen -G "$results/faults:$kernel:*" | grep -vE '\.(log|new)$' || true)
 		[ ${#files[@]} != 0 ] || continue
@@ -108,9 +116,11 @@ write_campaign_page() {
 		echo "Tests of \`tests/vm\` on every kernel; \`debian-\` are Debian's own, the others our builds."
 		echo
 		# shellcheck disable=SC2086 # a list of words
-		verdict_table kernel kernels $KERNEL_TESTS
+		kernel_table $KERNEL_TESTS
 		echo
 		echo "## Sizes"
+		echo
+		echo "In slow virtual time, in which a busy CPU takes four times as long as in virtual time ([testing.md](testing.md))."
 		echo
 		size_table
 		echo
