@@ -1,7 +1,6 @@
 #!/usr/bin/env bash
 # In the VM: what may happen to a scheduler, by chance, from a seed. After each fault the kernel's
 # scheduler runs or ours, every task goes on, and nothing is left behind. faults.sh SEED TIMES
-# expect-dmesg: kernel/sched/deadline.c|sysrq|Out of memory|oom
 . "$TREE/tests/vm/lib.bash"
 . "$TREE/tests/campaign/faults.bash"
 seed=$1 times=$2
