@@ -6,12 +6,25 @@ STEPS=$(mktemp -d)
 mkdir "$STEPS/running" "$STEPS/failures"
 : >"$STEPS/ended" # a line each: seconds, ok or FAILED, name
 : >"$STEPS/tests" # the same of single tests, which are a part of a step
+: >"$STEPS/reasons" # a line for each failure
 
 # Of a failure, repeated at the end of the run, where whoever reads its log looks first.
 FAILURE_LINES=15
 
-# Keep the end of what the failed step or test $1 has printed (stdin) for the end of the run.
-keep_failure() { tail -n $FAILURE_LINES | sed 's/^/    /' >"$STEPS/failures/${1//\//_}"; }
+# Of a failure, in the run's last lines: all that a log cut short in its middle may have of it.
+REASON_CHARS=300
+
+# Keep the end of what the failed step or test $1 has printed (stdin) for the end of the run, and the line
+# that says why: that of tests/vm/lib.bash's fail, or else the last one.
+keep_failure() {
+	local name=${1//\//_} all
+	all=$(cat)
+	printf '%s\n' "$all" | tail -n $FAILURE_LINES | sed 's/^/    /' >"$STEPS/failures/$name"
+	printf '%s\n' "$all" | awk -v name="$1" '
+		{ last = $0 }
+		/^failed: / && !why { why = $0 }
+		END { print name ": " (why ? why : last) }' | cut -c 1-$REASON_CHARS >>"$STEPS/reasons"
+}
 
 # Say that step $2 has ended after $3 seconds, with $1 (ok or FAILED).
 record_step() {
@@ -88,6 +101,7 @@ report_steps() {
 	(cd "$STEPS/failures" && for file in *; do
 		[ ! -e "$file" ] || { printf '\nFAILED: %s\n' "$file" && cat "$file"; }
 	done)
+	cat "$STEPS/reasons"
 	rm -rf "$STEPS"
 	printf '%d passed, %d failed, %d skipped\n' "$passed" "$failed" "$skipped"
 	[ "$failed" = 0 ] && [ "$passed" -gt 0 ] || exit 1

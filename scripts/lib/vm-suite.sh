@@ -53,6 +53,7 @@ for file in "$@"; do
 	*)
 		failed=1
 		echo "FAILED  $(basename "$file" .sh)"
+		printf '%s\n' "$output" | grep -m 1 '^failed: ' # it may be further from the end
 		printf '%s\n' "$output" | tail -n 30
 		pkill -9 -x scx_powerpack
 		;;

@@ -7,8 +7,10 @@ SCX=/sys/kernel/sched_ext
 LOG=/tmp/scx_powerpack.log
 PID=''
 
+# With the lines that called it, the nearest first: what is printed is often a file alone.
 fail() {
-	echo "failed: $*"
+	local lines=${BASH_LINENO[*]}
+	echo "failed: line ${lines% 0}: $*"
 	[ ! -e $LOG ] || tail -n 5 $LOG
 	exit 1
 }
