@@ -8,19 +8,21 @@ job=/sys/fs/cgroup/job.slice/backup.service
 mkdir -p /tmp/etc $job
 config=/tmp/etc/config.toml
 
-# In mode $1, with `$2` in the table, light tasks of the cgroup use $3 CPUs. They begin
-# together, which scatters them over the idle CPUs if they may use these, and then rarely
-# wake at the same time.
+# In mode $1, with `$2` in the table, light tasks of the cgroup use $3 CPUs.
 light_tasks_use() {
 	printf 'mode = "%s"\n[workloads]\n%s\n' "$1" "$2" >$config
 	scx_powerpack reload >/dev/null
 	tasks_use "$3" "in $1 with '$2'"
 }
 
-# As it is, light tasks of the cgroup use $1 CPUs; $2 says how it is.
+# As it is, light tasks of the cgroup use $1 CPUs; $2 says how it is. They begin together, which scatters
+# them over the idle CPUs if they may use these. Those that are to be on one CPU then rarely wake at the same
+# time; those that are to be on four always do: two that one CPU got at first, as another was busy, would stay there.
 tasks_use() {
-	(echo 0 >$job/cgroup.procs &&
-		exec powerpack-load periodic --seconds 4 --settle 1 0.5/20 0.5/21 0.5/23 0.5/26) >/tmp/light.json
+	local tasks='0.5/20 0.5/21 0.5/23 0.5/26'
+	[ "$1" = 1 ] || tasks='0.5/20 0.5/20 0.5/20 0.5/20'
+	# shellcheck disable=SC2086 # a list of words
+	(echo 0 >$job/cgroup.procs && exec powerpack-load periodic --seconds 4 --settle 1 $tasks) >/tmp/light.json
 	[ "$(used /tmp/light.json 1 | wc -m)" = "$1" ] ||
 		fail "$2 light tasks use not $1 CPUs: $(cat /tmp/light.json)"
 }
