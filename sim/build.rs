@@ -10,7 +10,12 @@ fn main() {
     // bpf is a link to ../src/bpf, whose files `cargo package` puts in its place.
     // clang alone puts variables into sections by a pragma.
     let clang = env::var("BPF_CLANG").unwrap_or_else(|_| "clang-19".into());
-    cc::Build::new()
+    let mut build = cc::Build::new();
+    // See src/costs/: of the sanitizers only the calls are used, not what they call.
+    if env::var_os("CARGO_FEATURE_COUNT_COSTS").is_some() {
+        build.flag("-fsanitize=thread").flag("-fsanitize-coverage=trace-pc");
+    }
+    build
         .compiler(clang)
         .file("native/scheduler.c")
         .std("gnu23")

@@ -2,6 +2,7 @@
 //! kernel: what would it do on that machine? Beside it the systems that it stands
 //! on, as models.
 
+pub mod costs;
 mod cpu;
 mod eevdf;
 mod event;

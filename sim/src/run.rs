@@ -3,6 +3,7 @@
 use anyhow::Result;
 use powerpack_workload::{START_NS, Workload};
 
+use crate::costs;
 use crate::kernel::{Kernel, System};
 use crate::machine::Machine;
 use crate::power::Energy;
@@ -112,6 +113,7 @@ pub fn run(setup: &Setup, system: &System) -> Result<(Outcome, Option<Trace>)> {
     let begin_ns = START_NS + (setup.settle_s * 1e9) as u64;
     kernel.run_until(begin_ns);
     let before = counts(&mut kernel);
+    costs::forget();
     for record in &records {
         record.borrow_mut().forget();
     }

@@ -8,6 +8,7 @@ use std::ptr;
 
 use super::dsq::Dsq;
 use super::ffi::{CpuMask, DSQ_GLOBAL, DSQ_LOCAL_ON, MAX_CPUS, TaskPtr};
+use crate::costs;
 use crate::power::FULL;
 
 /// Where the scheduler wants the task that it was asked about.
@@ -140,11 +141,13 @@ extern "C" fn scx_bpf_create_dsq(id: u64, _node: i32) -> i32 {
 
 #[unsafe(no_mangle)]
 extern "C" fn scx_bpf_dsq_nr_queued(id: u64) -> i32 {
+    costs::uses_dsq();
     shared(|s| s.dsq(id).map_or(-1, |queue| queue.len() as i32))
 }
 
 #[unsafe(no_mangle)]
 extern "C" fn scx_bpf_dsq_move_to_local(id: u64, _enq_flags: u64) -> bool {
+    costs::uses_dsq();
     shared(|s| {
         let here = s.here;
         let taken = s.dsq(id).and_then(|queue| queue.take(|task| may_run(task, here)));
@@ -178,6 +181,7 @@ extern "C" fn scx_bpf_dsq_insert_vtime(
 }
 
 fn note(insertion: Insertion) {
+    costs::uses_dsq();
     shared(|s| {
         if s.insertion.replace(insertion).is_some() {
             s.error.get_or_insert("a task was inserted twice".into());
@@ -187,6 +191,7 @@ fn note(insertion: Insertion) {
 
 #[unsafe(no_mangle)]
 extern "C" fn __COMPAT_scx_bpf_dsq_peek(id: u64) -> TaskPtr {
+    costs::uses_dsq();
     shared(|s| s.dsq(id).and_then(|queue| queue.first()).unwrap_or(ptr::null_mut()))
 }
 
@@ -245,6 +250,7 @@ struct Walk {
 
 #[unsafe(no_mangle)]
 extern "C" fn sim_dsq_walk_next(walk: *mut Walk) -> TaskPtr {
+    costs::uses_dsq();
     // SAFETY: on the caller's stack.
     let walk = unsafe { &mut *walk };
     let last = walk.begun.then_some((walk.vtime, walk.seq));

@@ -14,6 +14,7 @@ use std::collections::HashMap;
 pub use ffi::{CpuMask, MAX_CPUS, SchedExtEntity, TaskPtr, TaskStruct};
 pub use native::{PolicyBytes, Sabotage, TopologyBytes};
 
+use crate::costs;
 use crate::event::Event;
 use crate::kernel::{Class, Kernel};
 use crate::power::FULL;
@@ -146,7 +147,9 @@ impl Kernel {
     /// Calls an op on `cpu`, then does what it asked for.
     fn op<T>(&mut self, cpu: usize, call: impl FnOnce(&Ops) -> T) -> T {
         self.set_here(cpu);
+        costs::begin(cpu);
         let result = call(self.class.ext().ops);
+        costs::end();
         self.after_op();
         result
     }
@@ -206,6 +209,7 @@ impl Kernel {
 
     /// select_task_rq_scx(), then enqueue_task_scx().
     pub(crate) fn ext_wake(&mut self, id: usize, here: usize, sync: bool) {
+        costs::was_for_nothing();
         let task = &mut self.tasks[id];
         let (ptr, prev) = (task.ptr(), task.cpu());
         let mut cpu = prev;
@@ -224,6 +228,7 @@ impl Kernel {
         task.c_mut().cpu = cpu as i32;
         task.c_mut().scx.flags |= TASK_QUEUED;
         self.ext_enqueue(id, here, ENQ_WAKEUP);
+        costs::was_for(costs::Event::Wakeup);
         // wakeup_preempt(): anything goes before the idle task.
         let cpu = self.tasks[id].cpu();
         if self.cpus[cpu].running.is_none() {
@@ -259,7 +264,9 @@ impl Kernel {
 
     pub(crate) fn ext_tick(&mut self, cpu: usize, id: usize) {
         let task = self.tasks[id].ptr();
+        costs::was_for_nothing();
         self.op(cpu, |ops| (ops.tick)(task));
+        costs::was_for(costs::Event::Tick);
         if self.tasks[id].c().scx.slice_ns == 0 {
             self.resched(cpu);
         }
@@ -269,7 +276,9 @@ impl Kernel {
     pub(crate) fn ext_sleeps(&mut self, cpu: usize, id: usize) {
         let task = self.tasks[id].ptr();
         self.tasks[id].c_mut().state = ffi::TASK_INTERRUPTIBLE;
+        costs::was_for_nothing();
         self.op(cpu, |ops| (ops.stopping)(task, false));
+        costs::was_for(costs::Event::Switch);
         self.tasks[id].c_mut().state = 0;
         self.tasks[id].c_mut().scx.flags &= !TASK_QUEUED;
         if self.tasks[id].state == State::Dead {

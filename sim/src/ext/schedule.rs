@@ -5,6 +5,7 @@ use std::ptr;
 
 use super::ffi::{ENQ_LAST, TASK_QUEUED};
 use super::kfuncs::{may_run, shared};
+use crate::costs::{self, Event};
 use crate::kernel::Kernel;
 
 /// The slice that the kernel gives a task that has none (SCX_SLICE_DFL).
@@ -37,14 +38,15 @@ impl Kernel {
             return false;
         }
         let ptr = prev.map_or(ptr::null_mut(), |id| self.tasks[id].ptr());
+        costs::was_for_nothing();
         self.op(cpu, |ops| (ops.dispatch)(cpu as i32, ptr));
-        if has_slice(self) {
-            return true;
-        }
-        if !local() {
+        let goes_on = has_slice(self);
+        if !goes_on && !local() {
             self.take_global(cpu);
         }
-        false
+        let found = goes_on || local();
+        costs::was_for(if found { Event::Dispatch } else { Event::IdleEntry });
+        goes_on
     }
 
     fn take_global(&mut self, cpu: usize) -> bool {
@@ -60,8 +62,11 @@ impl Kernel {
         if self.tasks[id].c().scx.flags & TASK_QUEUED == 0 {
             return;
         }
+        costs::was_for_nothing();
         self.op(cpu, |ops| (ops.stopping)(task, true));
+        costs::was_for(Event::Switch);
         self.ext_enqueue(id, cpu, if last { ENQ_LAST } else { 0 });
+        costs::was_for(Event::Requeue);
     }
 
     /// What `cpu` ran, if anything, which stops at once.
@@ -86,7 +91,9 @@ impl Kernel {
         if self.tasks[id].c().scx.slice_ns == 0 {
             self.tasks[id].c_mut().scx.slice_ns = SLICE_DEFAULT_NS;
         }
+        costs::was_for_nothing();
         self.op(cpu, |ops| (ops.running)(ptr));
+        costs::was_for(Event::Switch);
         self.expect_done(cpu, id);
     }
 }

@@ -1,6 +1,7 @@
 //! `scx_powerpack sim table NAME`: the published tables made again, each number
 //! beside the published one, and our modes below the systems that they come from.
 
+mod costs;
 mod draw;
 mod draws;
 mod ebizzy;
@@ -41,7 +42,7 @@ type Offs = (&'static str, Vec<(String, f64)>, &'static [&'static str]);
 /// A table by its name, and how it is made.
 type Table = (&'static str, &'static str, fn() -> Result<()>);
 
-const TABLES: [Table; 13] = [
+const TABLES: [Table; 14] = [
     ("audio", "non-idle % of three CPUs, audio playback (2013)", non_idle::audio),
     ("web-audio", "the same, web pages rendered during audio playback", non_idle::web_audio),
     ("native8", "the same, eight threads that compute", non_idle::native8),
@@ -60,6 +61,7 @@ const TABLES: [Table; 13] = [
         "the same where nobody hears what frequencies they request: intel_pstate, amd_pstate",
         pstate::print,
     ),
+    ("costs", "what the scheduler's own code costs on 4 to 1,024 CPUs", costs::print),
     ("reality", "the test VM's measured tables beside simulated ones", reality::cpus),
     ("laboratory", "power in the laboratory beside simulated", reality::power),
     ("kernel", "the kernel's own class in the laboratory beside simulated", kernel::print),
