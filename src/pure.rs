@@ -31,6 +31,7 @@ struct View<'a> {
     among: &'a Set,
     near: &'a Set,
     node: Option<&'a Set>,
+    idle_words: u64,
     nr_words: u32,
     threads: u32,
     whole_only: u32,
@@ -154,6 +155,8 @@ unsafe extern "C" {
     safe fn native_perf_note(peaks: &mut pp_perf_peaks, target: u32, now: u64) -> u32;
     safe fn native_perf_peak(peaks: &pp_perf_peaks, now: u64) -> u32;
     safe fn native_pick_idle(policy: &pp_policy, view: &View, prev: u32) -> i32;
+    safe fn native_word_in_use(words: u64, nr_words: u32, word: u32) -> u32;
+    safe fn native_next_rank(set: &Set, nr_words: u32, rank: u32) -> i32;
     safe fn native_pick_surplus(view: &View) -> i32;
     safe fn native_whole_cores(idle: u64, siblings: u64, threads: u32) -> u64;
     safe fn native_ranks_below(end: u32, word: u32) -> u64;
@@ -186,6 +189,11 @@ fn packing(max_ranks: u32) -> pp_policy {
 
 fn has(set: &Set, rank: i32) -> bool {
     set[rank as usize / 64] >> (rank % 64) & 1 == 1
+}
+
+/// A bit for each word that is not 0.
+fn in_use(set: &Set) -> u64 {
+    set.iter().enumerate().map(|(word, &bits)| u64::from(bits != 0) << word).sum()
 }
 
 fn bits(ranks: &[usize]) -> Set {

@@ -7,175 +7,13 @@
 #ifndef PP_ACTIVE_BPF_H
 #define PP_ACTIVE_BPF_H
 
-#include "account.bpf.h"
-#include "idle.bpf.h"
-#include "queues.bpf.h"
-#include "scope.bpf.h"
+#include "measure.bpf.h"
 
-/* The CPU that sizes the active set holds the lock, and works with these variables: the
- * verifier follows values on the stack through the loops, one by one. */
+/* Of the CPU that holds it alone. */
 static u32 sizing_lock;
-static struct pp_sizing sizings[PP_MAX_NODES];
-static struct pp_bounds bounds;
 static u64 was_active[PP_RANK_WORDS], to_wake[PP_RANK_WORDS];
-
-static __always_inline struct pp_sizing *sizing_of(u32 node)
-{
-	return &sizings[topology.nr_nodes > 1 ? node % PP_MAX_NODES : 0];
-}
-
-/* What real-time tasks use of a CPU, as of when the active set was last sized. */
-struct pp_rt_util {
-	u64 updated_ns; /* the time that it stands for */
-	u64 used_ns;	/* of pp_cpu.rt_ns, and of what they used then, what is in @fp */
-	u32 fp;		/* as pp_cpu.util_fp */
-};
-
-static struct pp_rt_util rt_utils[PP_MAX_CPUS];
-
-/* The utilization that real-time tasks have of a CPU, what they use just now included: a burst
- * that counted as it ends would be longer than the time since the last sizing. Where in that
- * time they ran does not matter, as it is short. */
-static __always_inline u32 measure_rt(const struct pp_cpu *cpu, u32 rank, u64 now)
-{
-	struct pp_rt_util *util = &rt_utils[rank % PP_MAX_CPUS];
-	u64 used_ns = cpu->rt_ns + rt_used_since(cpu, now);
-	s64 ran = used_ns - util->used_ns, elapsed = now - util->updated_ns;
-
-	if (ran > 0)
-		util->used_ns = used_ns;
-	else /* account_rt() is about to add it on that CPU */
-		ran = 0;
-	if (ran > elapsed)
-		ran = elapsed;
-	util->fp = util_after(util->fp, elapsed - ran, ran, capacity_now(cpu));
-	util->updated_ns = now;
-	return pp_util(util->fp);
-}
-
-/* A CPU's utilization now, noted for readers of the map of CPUs. Only here, where its cache
- * line is written to anyway: in the hot path that costs nothing. */
-static __always_inline u32 note_util(struct pp_cpu *cpu, u64 now)
-{
-	cpu->util = cpu->online ? pp_util(cpu_util_now(cpu, now)) : 0;
-	return cpu->util;
-}
-
-/* A CPU's utilization now, less what is bound to it; sees what that and real-time
- * tasks leave. */
-verified_once u32 measure_rank(u32 rank, u64 now)
-{
-	struct pp_cpu *cpu = cpu_state(cpu_at(rank));
-	u32 *left = &rank_capacity[rank % PP_MAX_CPUS];
-	u32 util = note_util(cpu, now), bound, kept;
-
-	*left = 0;
-	if (!cpu->online || !is_free_rank(rank))
-		return 0;
-	bound = pp_util(util_after(cpu->bound_fp, now - cpu->bound_updated_ns, 0, 0));
-	kept = bound + measure_rt(cpu, rank, now);
-	*left = cpu->capacity > kept ? cpu->capacity - kept : 1;
-	return util > bound ? util - bound : 0;
-}
-
-/* Whether the rank before is on the same core, and online. The array is read as
- * volatile: natively the compiler takes a constant for what it was built with. */
-static __always_inline bool is_sibling(u32 rank)
-{
-	return topology.threads_per_core > 1 && rank > 0 &&
-	       (topology.siblings[rank_word(rank - 1)] & rank_bit(rank - 1)) &&
-	       cpu_state(cpu_at(rank - 1))->online;
-}
-
-static __always_inline void describe_rank(u32 rank, struct pp_rank *of)
-{
-	of->rank = rank;
-	of->capacity = rank_capacity[rank % PP_MAX_CPUS];
-	of->sibling = is_sibling(rank);
-}
-
-verified_once int bound_rank(u32 rank)
-{
-	struct pp_rank of;
-
-	describe_rank(rank, &of);
-	pp_bound_rank(policy_now(), &bounds, sizing_of(node_of(cpu_at(rank))), &of);
-	return 0;
-}
-
-verified_once int size_rank(u32 rank)
-{
-	struct pp_rank of;
-
-	describe_rank(rank, &of);
-	pp_size_rank(policy_now(), &bounds, sizing_of(node_of(cpu_at(rank))), &of);
-	return 0;
-}
-
-/* Isolated CPUs carry nothing that is to be sized; they are only noted. */
-verified_once int note_isolated(u64 now)
-{
-	u32 rank;
-
-	bpf_for (rank, topology.nr_free, topology.nr_ranks)
-		note_util(cpu_state(cpu_at(rank)), now);
-	return 0;
-}
-
-/* What is promised to a node now, 1024 a CPU. */
-verified_once u64 measure_promised(struct pp_node *node __arg_nonnull, u64 now)
-{
-	s64 promised = node->promised;
-	s64 left = pp_promise_left(promised, since(now, node->promised_ns));
-
-	node->promised_ns = now;
-	if (left != promised)
-		__sync_fetch_and_add(&node->promised, left - promised);
-	return left > 0 ? left >> PP_PROMISE_SHIFT : 0;
-}
-
-/* Fill in @bounds and the @sizings for what runs now. */
-verified_once int measure(u64 now)
-{
-	u64 demand = 0;
-	u32 rank, node;
-
-	__builtin_memset(&bounds, 0, sizeof(bounds));
-	for (node = 0; node < topology.nr_nodes && node < PP_MAX_NODES; node++) {
-		struct pp_sizing none = {
-			.needed = topology.node_begin[node % PP_MAX_NODES],
-			.packed = topology.node_begin[node % PP_MAX_NODES],
-		};
-
-		*sizing_of(node) = none;
-		sizing_of(node)->demand = measure_promised(node_state(node), now);
-	}
-	bpf_for (rank, 0, topology.nr_free) {
-		u32 used = measure_rank(rank, now);
-
-		sizing_of(node_of(cpu_at(rank)))->demand += used;
-		demand += used;
-		bound_rank(rank);
-	}
-	active_set.demand = demand;
-	if (topology.nr_ranks > topology.nr_free)
-		note_isolated(now);
-	return 0;
-}
-
-/* How large the active set has to be for that. */
-verified_once int size_nodes(void)
-{
-	u32 rank, node;
-
-	for (node = 0; node < topology.nr_nodes && node < PP_MAX_NODES; node++)
-		node_state(node)->full = sizing_of(node)->demand > sizing_of(node)->carries;
-	if (topology.nr_nodes > 1)
-		pp_share_demand(sizings, topology.nr_nodes);
-	bpf_for (rank, 0, topology.nr_free)
-		size_rank(rank);
-	return 0;
-}
+/* When to look at what runs, or to go on with that. */
+static u64 sizing_due_ns;
 
 /* The end of the ranks of @node that may be used. */
 static __always_inline u32 ceiling_of(u32 node)
@@ -246,23 +84,35 @@ verified_once bool size_node(u32 node, u64 now, bool at_once)
 	return needed != was || packed != sizing->packed;
 }
 
-/* Put the active set in force. CPUs that have just become active are to wake; with several
- * LLCs all are, for what waits in one that has no active CPU any more is taken by those of
- * others as they look for work: see take_from_others(). */
+/* Whether tasks wait in an LLC that has no active CPU. */
+verified_once bool is_any_unserved(void)
+{
+	u32 llc;
+
+	bpf_for (llc, 0, topology.nr_llcs) {
+		if (test_rank(waiting_llcs, llc) && queue_of(llc)->nr > 0 &&
+		    node_state(node_of_queue(llc))->end <= topology.llc_begin[llc % PP_MAX_LLCS])
+			return true;
+	}
+	return false;
+}
+
+/* Put the active set in force. CPUs that have just become active are to wake; all are if tasks wait
+ * in an LLC that has no active CPU any more, which those of others take as they look for work: see
+ * take_from_others(). */
 verified_once int set_active(void)
 {
-	u64 *active = scope_ranks[PP_SCOPE_ACTIVE], changed = 0;
+	u64 *active = scope_ranks[PP_SCOPE_ACTIVE];
+	bool all;
 	u32 word, node, nr = 0;
 
 	active_set.ceiling = bounds.ceiling;
 	for (word = 0; word < topology.nr_words && word < PP_RANK_WORDS; word++)
 		was_active[word] = active[word];
 	set_scopes(bounds.ceiling);
+	all = topology.nr_llcs > 1 && is_any_unserved();
 	for (word = 0; word < topology.nr_words && word < PP_RANK_WORDS; word++)
-		changed |= active[word] ^ was_active[word];
-	for (word = 0; word < topology.nr_words && word < PP_RANK_WORDS; word++)
-		to_wake[word] = active[word] &
-				(changed && topology.nr_llcs > 1 ? ~0ULL : ~was_active[word]);
+		to_wake[word] = active[word] & (all ? ~0ULL : ~was_active[word]);
 	for (node = 0; node < topology.nr_nodes && node < PP_MAX_NODES; node++) {
 		if (is_node_active(node)) {
 			active_set.main = node;
@@ -291,15 +141,40 @@ verified_once int note_state(u32 rank)
 	return 0;
 }
 
-/* Wake those idle CPUs to take what waits, and note the state of all, which has changed. */
-static void kick_idle(void)
+/* Note the state of the ranks of word @word that are @changed, and wake those of @wake that are
+ * idle to take what waits. */
+verified_once int follow_word(u32 word, u64 changed, u64 wake)
 {
-	u32 rank;
+	u64 left = changed | wake;
+	u32 step;
 
-	bpf_for (rank, 0, topology.nr_free) {
-		note_state(rank);
-		if (test_rank(to_wake, rank) && claim_rank(rank))
+	bpf_for (step, 0, PP_WORD_BITS) {
+		u64 bit = left & -left;
+		u32 rank;
+
+		if (!left)
+			break;
+		rank = word * PP_WORD_BITS + __builtin_ctzll(left);
+		left ^= bit;
+		if (changed & bit)
+			note_state(rank);
+		if ((wake & bit) && claim_rank(rank))
 			scx_bpf_kick_cpu(cpu_at(rank), 0);
+	}
+	return 0;
+}
+
+/* The active set has changed, or, @all, what else the state of ranks depends on. */
+static __always_inline void follow_active(bool all)
+{
+	const u64 *active = scope_ranks[PP_SCOPE_ACTIVE];
+	u32 word;
+
+	for (word = 0; word < topology.nr_words && word < PP_RANK_WORDS; word++) {
+		u64 changed = all ? pp_ranks_below(topology.nr_free, word)
+				  : active[word] ^ was_active[word];
+
+		follow_word(word, changed, to_wake[word]);
 	}
 }
 
@@ -315,31 +190,61 @@ static void evacuate(void)
 	}
 }
 
-/* Size the active set for what runs now, unless another CPU does. */
-verified_once int size_active(u64 now)
+/* All ranks have been looked at: the active set is what they need. */
+verified_once int end_sweep(u64 now)
 {
-	bool at_once, changed = false;
+	bool at_once = sweep.at_once, changed = false;
 	u32 node;
 
-	if (__sync_val_compare_and_swap(&sizing_lock, 0, 1))
-		return 0;
-	/* Both before anything is looked at: a request that comes meanwhile is for the next
-	 * time. The order is the reverse of that in request_sizing(). */
 	active_set.updated_ns = now;
-	at_once = __sync_lock_test_and_set(&active_set.stale, 0);
-	at_once |= follow_partitions(now);
-	measure(now);
-	size_nodes();
 	if (topology.nr_nodes > 1)
 		share_spills();
 	for (node = 0; node < topology.nr_nodes && node < PP_MAX_NODES; node++)
 		changed |= size_node(node, now, at_once);
 	if (changed || at_once || bounds.ceiling != active_set.ceiling) {
 		set_active();
-		kick_idle();
+		follow_active(at_once);
 	}
 	if (at_once)
 		evacuate();
+	return 0;
+}
+
+/* When to go on: the next sweep begins a period after this one has, which ends now on a machine of
+ * few CPUs, and else when it comes to the last ranks. */
+static __always_inline u64 sizing_due_after(u64 now)
+{
+	if (topology.nr_ranks <= PP_SWEEP_RANKS)
+		return now + PP_ACTIVE_PERIOD_NS;
+	if (sweep.runs && sweep.measured && sweep_end(topology.nr_free) == topology.nr_free)
+		return sweep.begun_ns + PP_ACTIVE_PERIOD_NS;
+	return now + PP_SWEEP_GAP_NS;
+}
+
+/* Size the active set for what runs now, or take a step towards that, unless another CPU does. */
+verified_once int size_active(u64 now)
+{
+	bool stale;
+
+	/* Most that come at the same time read the lock alone, and do not take its cache line. */
+	if (sizing_lock || __sync_val_compare_and_swap(&sizing_lock, 0, 1))
+		return 0;
+	/* Both before anything is looked at: a request that comes meanwhile is for the next
+	 * time. The order is the reverse of that in request_sizing(). */
+	sizing_due_ns = sizing_due_after(now);
+	stale = __sync_lock_test_and_set(&active_set.stale, 0);
+	if (stale || !sweep.runs) {
+		sweep.at_once = (sweep.runs && sweep.at_once) || stale;
+		sweep.at_once |= follow_partitions(now);
+		begin_sweep(now);
+	}
+	if (sweep_on(now)) {
+		end_sweep(now);
+	} else if (sweep.at_once) {
+		/* The next step as soon as interrupts have been on. */
+		sizing_due_ns = 0;
+		scx_bpf_kick_cpu(bpf_get_smp_processor_id(), SCX_KICK_PREEMPT);
+	}
 	/* Not a plain store: on arm64 what is above could be seen after it. */
 	__sync_lock_test_and_set(&sizing_lock, 0);
 	return 0;
@@ -348,7 +253,7 @@ verified_once int size_active(u64 now)
 /* Called as CPUs look for what to run; almost always just the comparison. */
 static __always_inline void size_active_if_due(u64 now)
 {
-	if ((s64)(now - active_set.updated_ns) >= (s64)PP_ACTIVE_PERIOD_NS)
+	if ((s64)(now - sizing_due_ns) >= 0)
 		size_active(now);
 }
 
@@ -356,7 +261,7 @@ static __always_inline void size_active_if_due(u64 now)
 static __always_inline void request_sizing(void)
 {
 	active_set.stale = 1;
-	active_set.updated_ns = 0;
+	sizing_due_ns = 0;
 }
 
 /* Until the first CPU looks for what to run a node has one active CPU. */

@@ -36,19 +36,38 @@ verified_once bool should_share(const struct pp_task *task __arg_nonnull, s32 cp
 	return pp_should_wait(policy_now(), &wait);
 }
 
+/* Of word @word of the ranks those that the task may run on, and that are idle or had room for more
+ * as the active set was last sized. */
+static __always_inline u64 roomy_word(const struct pp_task *task, u32 word)
+{
+	u64 roomy =
+		topology.nr_ranks > PP_LOOK_RANKS ? roomy_ranks[word] | idle_ranks[word] : ~0ULL;
+
+	return task->allowed[word] & roomy;
+}
+
 /* The first CPU by rank, before @end, that is idle, and is claimed, or that the task is to share;
- * -1: none. */
+ * -1: none of those looked at. */
 verified_once s32 first_with_room(const struct pp_task *task __arg_nonnull, u32 end, bool waking,
 				  bool *claimed __arg_nonnull)
 {
-	u32 rank;
+	u32 step, word = 0;
+	u64 left = roomy_word(task, 0);
 
-	bpf_for (rank, 0, end) {
-		s32 cpu = cpu_at(rank);
+	bpf_for (step, 0, PP_LOOK_RANKS + topology.nr_words) {
+		s32 cpu;
 
+		if (!left) {
+			if (++word >= topology.nr_words)
+				break;
+			left = roomy_word(task, word % PP_RANK_WORDS);
+			continue;
+		}
+		cpu = cpu_at(pp_lowest(word, left));
+		left &= left - 1;
 		if (!may_use(task, cpu, end))
 			continue;
-		*claimed = test_idle(rank) && claim_rank(rank);
+		*claimed = test_idle(rank_of(cpu)) && claim_rank(rank_of(cpu));
 		if (*claimed || should_share(task, cpu, waking))
 			return cpu;
 	}

@@ -12,6 +12,11 @@
 /* Once in this many dispatches a CPU looks at the other LLCs' queues first: one
  * whose CPUs have all left the active set is served by no others. */
 #define PP_STEAL_FIRST_EVERY 8
+/* At how many other LLCs a CPU looks at its tick whether they need help: beginning with another one
+ * each period, and only at those where tasks wait. Where many have some, many CPUs look. */
+#define PP_LOOK_LLCS 2
+/* And at how many when it has nothing to do, or is to look at others first. */
+#define PP_TAKE_LLCS 8
 
 /* Whether more is queued in LLC @llc than its active CPUs can do in @budgets. */
 verified_once bool is_overdue(u32 llc, u32 budgets)
@@ -28,7 +33,9 @@ verified_once bool has_idle_of_node(u32 node)
 {
 	const u64 *usable = ranks_of_scope(PP_SCOPE_USABLE);
 
-	for (u32 word = 0; word < topology.nr_words && word < PP_RANK_WORDS; word++) {
+	for (u32 word = pp_word_in_use(idle_words, topology.nr_words, 0);
+	     word < topology.nr_words && word < PP_RANK_WORDS;
+	     word = pp_word_in_use(idle_words, topology.nr_words, word + 1)) {
 		if (idle_ranks[word] & usable[word] &
 		    topology.node_ranks[node % PP_MAX_NODES][word])
 			return true;
@@ -48,11 +55,18 @@ static __always_inline bool may_help(u32 llc, u32 other)
 
 static bool take_from_others(u32 llc)
 {
-	u32 step;
+	u32 step, distance, seen = 0;
+	s32 other = llc;
 
-	bpf_for (step, 1, topology.nr_llcs) {
-		u32 other = (llc + step) % topology.nr_llcs;
-
+	bpf_for (step, 0, PP_TAKE_LLCS) {
+		other = next_waiting_llc(other + 1);
+		if (other < 0)
+			break;
+		distance = (other + topology.nr_llcs - llc) % topology.nr_llcs;
+		/* All round. */
+		if (distance <= seen)
+			break;
+		seen = distance;
 		if (may_help(llc, other) && take_from(other)) {
 			count(PP_EV_STEAL);
 			return true;
@@ -105,19 +119,26 @@ static bool take_active(s32 cpu, u32 turn)
 	return topology.nr_llcs > 1 && take_from_others(shared);
 }
 
-/* The first LLC from @llc on of which more waits than its active CPUs do in @budgets
- * latency budgets; -1: none. */
+/* LLC @llc or another one, of which more waits than its active CPUs do in @budgets latency budgets;
+ * -1: none of those looked at. */
 verified_once s32 overdue_from(u32 llc, u32 budgets)
 {
+	s32 other, first = -1;
 	u32 step;
 
 	if (is_overdue(llc, budgets))
 		return llc;
 	if (topology.nr_llcs <= 1)
 		return -1;
-	bpf_for (step, 1, topology.nr_llcs) {
-		if (is_overdue((llc + step) % topology.nr_llcs, budgets))
-			return (llc + step) % topology.nr_llcs;
+	other = (llc + scx_bpf_now() / PP_ACTIVE_PERIOD_NS) % topology.nr_llcs;
+	bpf_for (step, 0, PP_LOOK_LLCS) {
+		other = next_waiting_llc(other + 1);
+		if (other < 0 || other == first)
+			break;
+		if (first < 0)
+			first = other;
+		if (is_overdue(other, budgets))
+			return other;
 	}
 	return -1;
 }
@@ -154,17 +175,24 @@ verified_once bool is_own_overdue(u32 id, u64 now)
  * alone, others leave the queues of those alone for the same reason. */
 static bool take_from_cpus(s32 cpu)
 {
-	u32 rank, from = 0, efficient = efficient_below_ceiling();
+	struct pp_walk walk = walk_from(cpu);
+	u32 step, from = 0, efficient = efficient_below_ceiling();
 	u64 now = scx_bpf_now();
 
-	if (nr_waiting_for_cpus <= 0 || is_isolated(cpu) || rank_of(cpu) >= active_set.ceiling)
+	if (!is_any_waiting() || is_isolated(cpu) || rank_of(cpu) >= active_set.ceiling)
 		return false;
 	if (nr_waiting_efficient > 0 && rank_of(cpu) >= efficient)
 		from = efficient;
-	bpf_for (rank, from, topology.nr_ranks) {
-		if (!is_back_soon(cpu_state(cpu_at(rank)), now) &&
-		    (is_active(cpu) || is_own_overdue(cpu_queue(cpu_at(rank)), now)) &&
-		    take_from(cpu_queue(cpu_at(rank)))) {
+	bpf_for (step, 0, PP_LOOK_RANKS) {
+		s32 other = walk_on(&walk, waiting_ranks, step);
+
+		if (other < 0)
+			break;
+		if (rank_of(other) < from || !is_rank_waiting(rank_of(other)) ||
+		    is_back_soon(cpu_state(other), now))
+			continue;
+		if ((is_active(cpu) || is_own_overdue(cpu_queue(other), now)) &&
+		    take_from(cpu_queue(other))) {
 			count(PP_EV_STEAL);
 			return true;
 		}

@@ -28,24 +28,79 @@ static __always_inline bool test_idle(u32 rank)
 	return test_rank(idle_ranks, rank);
 }
 
-static __always_inline void set_idle(u32 rank, bool idle)
+/*
+ * Sets of ranks. @words, if there is one, has a bit for each word of @ranks that is not 0, so that
+ * an empty set is seen at once however many words there are. Who adds the first rank to a word, or
+ * removes the last, writes the word before it reads or writes @words, and the other way round
+ * after. The atomic operations return what was there, and are full barriers by that: of two that
+ * come at once the later one sees what the other has written, and @words has the bit.
+ */
+static __always_inline void add_to_ranks(u64 *words, u64 *ranks, u32 rank)
 {
 	u32 word = rank_word(rank);
+	u64 was = __sync_fetch_and_or(&ranks[word], rank_bit(rank));
 
-	if (idle)
-		__sync_fetch_and_or(&idle_ranks[word], rank_bit(rank));
-	else if (idle_ranks[word] & rank_bit(rank))
-		__sync_fetch_and_and(&idle_ranks[word], ~rank_bit(rank));
+	/* Used always: without a result it would be no barrier on arm64, and a CPU that goes idle could
+	 * look for what waits before it is seen to be idle. */
+	barrier_var(was);
+	/* One word needs no other. The verifier knows, and does not follow what comes of it. */
+	if (words && topology.nr_words > 1 && !was)
+		__sync_fetch_and_or(words, 1ULL << word);
+}
+
+/* Returns whether it was there. */
+static __always_inline bool remove_from_ranks(u64 *words, u64 *ranks, u32 rank)
+{
+	u32 word = rank_word(rank);
+	u64 was = __sync_fetch_and_and(&ranks[word], ~rank_bit(rank));
+
+	if (!words || topology.nr_words <= 1)
+		return was & rank_bit(rank);
+	if (was == rank_bit(rank) && __sync_fetch_and_and(words, ~(1ULL << word)) && ranks[word])
+		__sync_fetch_and_or(words, 1ULL << word);
+	return was & rank_bit(rank);
+}
+
+/* A walk of up to PP_LOOK_RANKS steps: on a machine with as few CPUs over all, in order of rank, on
+ * a larger one over those of a set that come next after where it begins. */
+struct pp_walk {
+	s32 first; /* the rank at which it has begun; -1: it has not */
+	u32 next;
+};
+
+static __always_inline struct pp_walk walk_from(s32 cpu)
+{
+	return (struct pp_walk){ .first = -1, .next = rank_of(cpu) };
+}
+
+/* The CPU of step @step; -1: there is no other. */
+static __always_inline s32 walk_on(struct pp_walk *walk, const u64 *ranks, u32 step)
+{
+	s32 rank;
+
+	if (topology.nr_ranks <= PP_LOOK_RANKS)
+		return step < topology.nr_ranks ? cpu_at(step) : -1;
+	rank = pp_next_rank(ranks, topology.nr_words, walk->next);
+	if (rank < 0 || rank == walk->first)
+		return -1;
+	if (walk->first < 0)
+		walk->first = rank;
+	walk->next = rank + 1;
+	return cpu_at(rank);
 }
 
 /* Take the idle CPU at @rank; false if another CPU was faster. */
 static __always_inline bool claim_rank(u32 rank)
 {
-	u32 word = rank_word(rank);
-	u64 was;
+	return remove_from_ranks(&idle_words, idle_ranks, rank);
+}
 
-	was = __sync_fetch_and_and(&idle_ranks[word], ~rank_bit(rank));
-	return was & rank_bit(rank);
+static __always_inline void set_idle(u32 rank, bool idle)
+{
+	if (idle)
+		add_to_ranks(&idle_words, idle_ranks, rank);
+	else if (test_idle(rank))
+		claim_rank(rank);
 }
 
 #endif /* PP_IDLE_BPF_H */

@@ -294,6 +294,7 @@ static void note_hotplug(s32 cpu, bool online)
 	}
 	if (!online)
 		set_idle(rank_of(cpu), false);
+	__sync_fetch_and_add(&nr_hotplugs, 1);
 	note_state(rank_of(cpu));
 	request_sizing();
 }
@@ -344,7 +345,8 @@ s32 BPF_STRUCT_OPS_SLEEPABLE(powerpack_init)
 		note_state(rank);
 		/* Until its first tick or change of task says otherwise. */
 		if (cpu_state(cpu_at(rank))->online) {
-			set_idle(rank, true);
+			idle_ranks[rank_word(rank)] |= rank_bit(rank);
+			idle_words |= 1ULL << rank_word(rank);
 			/* What the kernel gives at first. Lowered by each CPU itself, see
 			 * look_at_idle_perf(): Linux 6.12 takes no lock to set another one's, and
 			 * warns as it finds the clock of that run queue not up to date. */

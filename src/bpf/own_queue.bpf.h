@@ -24,16 +24,43 @@ verified_once bool may_use(const struct pp_task *task __arg_nonnull, s32 cpu, u3
 	       test_rank(task->allowed, rank_of(cpu));
 }
 
-/* The CPU for whose queue the fewest wait. */
+/* A CPU for whose queue none waits: the one @here, or one near it by rank; -1: none was found. */
+verified_once s32 empty_queue(const struct pp_task *task __arg_nonnull, s32 here, u32 end)
+{
+	u32 word = rank_word(rank_of(here));
+
+	if (!test_rank(waiting_ranks, rank_of(here)) && may_use(task, here, end))
+		return here;
+	for (u32 i = 0; i < topology.nr_words && i < PP_RANK_WORDS; i++) {
+		u64 empty = task->allowed[word] & ~waiting_ranks[word] & pp_ranks_below(end, word);
+
+		if (empty && may_use(task, cpu_at(pp_lowest(word, empty)), end))
+			return cpu_at(pp_lowest(word, empty));
+		word = word + 1 < topology.nr_words ? (word + 1) % PP_RANK_WORDS : 0;
+	}
+	return -1;
+}
+
+/* The CPU for whose queue the fewest wait, of those that are looked at. */
 verified_once s32 shortest_queue(const struct pp_task *task __arg_nonnull, s32 here, u32 end)
 {
-	u32 rank, load_min = ~0U;
+	struct pp_walk walk = walk_from(here);
+	u32 step, load_min = ~0U;
 	s32 best = here;
 
-	bpf_for (rank, 0, topology.nr_ranks) {
-		s32 cpu = cpu_at(rank);
-		u32 load = 2 * queue_of(cpu_queue(cpu))->nr + (cpu != here);
+	if (topology.nr_ranks > PP_LOOK_RANKS) {
+		s32 empty = empty_queue(task, here, end);
 
+		if (empty >= 0)
+			return empty;
+	}
+	bpf_for (step, 0, PP_LOOK_RANKS) {
+		s32 cpu = walk_on(&walk, task->allowed, step);
+		u32 load;
+
+		if (cpu < 0)
+			break;
+		load = 2 * queue_of(cpu_queue(cpu))->nr + (cpu != here);
 		if (load < load_min && may_use(task, cpu, end)) {
 			load_min = load;
 			best = cpu;
@@ -67,16 +94,19 @@ verified_once s64 lead_of(const struct pp_task *task __arg_nonnull, s32 cpu, s32
  * for another one have had more for their weight. */
 verified_once s32 fairest_queue(const struct pp_task *task __arg_nonnull, s32 here, u32 end)
 {
+	struct pp_walk walk = walk_from(here);
 	s64 lead_max = 0;
 	s32 best = here;
-	u32 rank;
+	u32 step;
 
 	if (task->queue != cpu_queue(here) || !has_own_rivals(here))
 		return here;
-	bpf_for (rank, 0, topology.nr_ranks) {
-		s32 cpu = cpu_at(rank);
+	bpf_for (step, 0, PP_LOOK_RANKS) {
+		s32 cpu = walk_on(&walk, task->allowed, step);
 		s64 lead;
 
+		if (cpu < 0)
+			break;
 		if (cpu == here || !may_use(task, cpu, end))
 			continue;
 		if (!has_own_rivals(cpu))

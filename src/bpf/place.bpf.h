@@ -114,6 +114,7 @@ verified_once s32 claim_idle(u32 scope, bool whole_core, const struct pp_task *t
 {
 	struct pp_view view = {
 		.idle = idle_ranks,
+		.idle_words = idle_words,
 		.siblings = ranks_in(topology.siblings),
 		.allowed = task->allowed,
 		.among = ranks_for(scope, prev_cpu),
@@ -168,6 +169,7 @@ verified_once s32 claim_idle_surplus(const struct pp_task *task, s32 cpu, bool b
 	const u64 *allowed = task ? task->allowed : usable;
 	struct pp_view view = {
 		.idle = idle_ranks,
+		.idle_words = idle_words,
 		.siblings = ranks_in(topology.siblings),
 		.allowed = allowed,
 		.among = beyond ? allowed : usable,

@@ -15,11 +15,73 @@
 #define PP_QUEUES_BPF_H
 
 #include "account.bpf.h"
+#include "idle.bpf.h"
 
 /* Whether queue @id is of one CPU, not of an LLC. */
 static __always_inline bool is_cpu_queue(u32 id)
 {
 	return id >= PP_CPU_QUEUE_BASE;
+}
+
+/*
+ * Sets of queues in which tasks wait, so that those who look for work do not look at all queues.
+ * Others write them seldom: a queue is added when its first task comes, and removed when somebody
+ * finds it empty much later. Who adds the first task raises @nr before it reads the set, and who
+ * removes the queue reads @nr again after, in both cases with a full barrier between (see
+ * add_to_ranks()): no queue with tasks is missing.
+ */
+verified_once int add_waiting_queue(u32 id)
+{
+	u32 rank;
+
+	if (!is_cpu_queue(id)) {
+		if (topology.nr_llcs > 1 && !test_rank(waiting_llcs, id))
+			add_to_ranks(NULL, waiting_llcs, id);
+		return 0;
+	}
+	rank = rank_of(id - PP_CPU_QUEUE_BASE);
+	if (!test_rank(waiting_ranks, rank))
+		add_to_ranks(&waiting_words, waiting_ranks, rank);
+	return 0;
+}
+
+/* Whether tasks wait in the queue of any CPU, or have waited lately. */
+static __always_inline bool is_any_waiting(void)
+{
+	return topology.nr_words > 1 ? waiting_words : waiting_ranks[0];
+}
+
+/* Whether a task waits in the queue of the CPU at @rank, which is removed from the set if not. */
+verified_once bool is_rank_waiting(u32 rank)
+{
+	struct pp_queue *queue = queue_of(cpu_queue(cpu_at(rank)));
+
+	if (queue->nr > 0)
+		return true;
+	if (remove_from_ranks(&waiting_words, waiting_ranks, rank) && queue->nr > 0)
+		add_to_ranks(&waiting_words, waiting_ranks, rank);
+	return queue->nr > 0;
+}
+
+/* Remove the queues of LLCs in which none waits from the set. */
+verified_once int forget_waiting_llcs(void)
+{
+	u32 llc;
+
+	bpf_for (llc, 0, topology.nr_llcs) {
+		if (test_rank(waiting_llcs, llc) && queue_of(llc)->nr <= 0 &&
+		    remove_from_ranks(NULL, waiting_llcs, llc) && queue_of(llc)->nr > 0)
+			add_to_ranks(NULL, waiting_llcs, llc);
+	}
+	return 0;
+}
+
+/* The first LLC from @llc on, all round, in whose queue tasks wait, or have waited lately; -1:
+ * there is none. */
+verified_once s32 next_waiting_llc(u32 llc)
+{
+	return pp_next_rank(waiting_llcs, (topology.nr_llcs + PP_WORD_BITS - 1) / PP_WORD_BITS,
+			    llc);
 }
 
 /* Count @nr more tasks, of class @class and @ns in all, as waiting in queue @id. */
@@ -28,9 +90,10 @@ static __always_inline void add_waiting(u32 id, s32 nr, u32 class, s64 ns)
 	struct pp_queue *queue = queue_of(id);
 
 	__sync_fetch_and_add(&queue->queued_ns[class % PP_RUN_CLASSES], ns);
-	__sync_fetch_and_add(&queue->nr, nr);
-	if (is_cpu_queue(id))
-		__sync_fetch_and_add(&nr_waiting_for_cpus, nr);
+	if (nr < 0)
+		__sync_fetch_and_add(&queue->nr, nr);
+	else if (__sync_fetch_and_add(&queue->nr, nr) <= 0)
+		add_waiting_queue(id);
 }
 
 /* Whether the task waits for efficient CPUs alone. */

@@ -154,7 +154,9 @@ verified_once bool has_idle_in(const struct pp_task *task __arg_nonnull, u32 sco
 {
 	const u64 *ranks = ranks_of_scope(scope);
 
-	for (u32 word = 0; word < topology.nr_words && word < PP_RANK_WORDS; word++) {
+	for (u32 word = pp_word_in_use(idle_words, topology.nr_words, 0);
+	     word < topology.nr_words && word < PP_RANK_WORDS;
+	     word = pp_word_in_use(idle_words, topology.nr_words, word + 1)) {
 		u64 idle = pp_whole_cores(idle_ranks[word], topology.siblings[word],
 					  topology.threads_per_core);
 

@@ -9,6 +9,12 @@
 
 /* The active set is sized at most this often: a tick at HZ=250. */
 #define PP_ACTIVE_PERIOD_NS (4 * PP_NS_PER_MS)
+/* How many ranks are looked at in one go, in two passes: 2,100 basic blocks and 130 cache lines of
+ * other CPUs, some 10 us (`scx_powerpack sim table costs`). */
+#define PP_SWEEP_RANKS 64
+/* And how long after that CPUs that look for what to run go on with the next ones: 1,024 ranks take
+ * half a period, if there are as many events. */
+#define PP_SWEEP_GAP_NS (PP_ACTIVE_PERIOD_NS / 64)
 /* One spill in a period is an accident, two are evidence that the set is small. */
 #define PP_SPILLS_TO_GROW 2
 /* What runs on a memory node stays there as long as the node has room: to pack it on

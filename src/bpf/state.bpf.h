@@ -46,10 +46,12 @@ u32 policy_slot;
 
 /* Rank space. */
 u64 idle_ranks[PP_RANK_WORDS];
+static u64 idle_words; /* a bit for each word of them that is not 0: see pp_word_in_use() */
 static u64 seen_ranks[PP_RANK_WORDS]; /* have been online since the scheduler was loaded */
 u64 scope_ranks[PP_NR_SCOPES][PP_RANK_WORDS];
 u64 active_of_node[PP_MAX_NODES][PP_RANK_WORDS];
 u32 rank_capacity[PP_MAX_CPUS];
+static u64 roomy_ranks[PP_RANK_WORDS]; /* had room for more when the active set was last sized */
 
 /* The part of the active set that is of one memory node. */
 struct pp_node {
@@ -68,8 +70,11 @@ struct pp_node nodes[PP_MAX_NODES];
 
 /* The agent reads how many wait. */
 struct pp_queue queues[PP_MAX_QUEUES];
-static s32 nr_waiting_for_cpus;	 /* in all queues of single CPUs */
-static s32 nr_waiting_efficient; /* those of them that are for efficient CPUs alone */
+/* Queues that tasks wait in, or have waited in lately: see add_waiting_queue(). Of LLCs, if there
+ * are several, and of single CPUs, by rank; and a bit for each word of the latter that is not 0. */
+static u64 waiting_llcs[PP_RANK_WORDS], waiting_ranks[PP_RANK_WORDS], waiting_words;
+_Static_assert(PP_MAX_LLCS <= PP_RANK_WORDS * PP_WORD_BITS, "a bit for each LLC");
+static s32 nr_waiting_efficient; /* tasks that wait for efficient CPUs alone */
 
 /* A CPU's own queue on the scale that is common to all of these: see pp_common_lead(). Its CPU
  * writes it at each switch, so it has a cache line of its own. */
@@ -84,6 +89,7 @@ static struct pp_scale scales[PP_MAX_CPUS];
  * time: tasks look up again what they know of these. */
 u32 cgroup_generation; /* by the agent too, when it has set its table */
 static u32 cpus_generation;
+static u32 nr_hotplugs;
 
 struct pp_task {
 	u64 vtime;		    /* by the clock of queue @queue */

@@ -12,6 +12,7 @@ fn a_whole_idle_core_comes_before_a_sibling() {
         among: &range(0, 8),
         near: &range(0, 4),
         node: None,
+        idle_words: 0,
         nr_words: 1,
         threads: 2,
         whole_only: 0,
@@ -32,6 +33,7 @@ fn a_memory_node_is_left_only_if_nothing_is_idle_there() {
         among: &range(0, 8),
         near: &bits(&[2, 3]),
         node: Some(&range(4, 8)),
+        idle_words: 0,
         nr_words: 1,
         threads: 2,
         whole_only: 0,
@@ -41,6 +43,14 @@ fn a_memory_node_is_left_only_if_nothing_is_idle_there() {
     assert_eq!(pick(&view), (5, 5), "half a core rather than one of another node");
     assert_eq!(pick(&View { idle: &bits(&[0, 1]), ..view }), (0, 0));
     assert_eq!(pick(&View { node: None, ..view }), (0, 0));
+}
+
+#[test]
+fn words_without_a_bit_are_passed_over() {
+    let from = |word| native_word_in_use(0b1000_0010, 8, word);
+    assert_eq!([0, 1, 2, 7, 8].map(from), [1, 1, 7, 7, 8]);
+    assert_eq!(native_word_in_use(0, 8, 0), 8);
+    assert_eq!(native_word_in_use(0, 1, 0), 0, "the only word is always looked at");
 }
 
 #[test]
@@ -55,6 +65,16 @@ fn migration_is_off_beyond_what_the_asking_program_adds() {
 
 proptest! {
     #[test]
+    fn the_next_rank_is_the_first_one_all_round(set: Set, rank in 0..512i32, few: bool) {
+        let ranks = if few { 64 } else { 512 };
+        let rank = rank % ranks;
+        let next = native_next_rank(&set, ranks as u32 / 64, rank as u32);
+        let expected = (rank..ranks).chain(0..rank).find(|&rank| has(&set, rank));
+        prop_assert_eq!(next, expected.unwrap_or(-1));
+        prop_assert_eq!(native_next_rank(&[0; WORDS], ranks as u32 / 64, rank as u32), -1);
+    }
+
+    #[test]
     fn a_decision_stays_in_the_affinity_mask_and_the_active_set(
         idle: Set, allowed: Set, prev in 0..512u32,
         from in 0..512u32, len in 1..64u32, nr in 1..=512u32, core_first: bool,
@@ -67,7 +87,7 @@ proptest! {
         let among = range(0, nr);
         let view = View {
             idle: &idle, siblings: &siblings, allowed: &allowed, among: &among, near: &near, node: None,
-            nr_words: WORDS as u32, threads: 2, whole_only: 0,
+            idle_words: in_use(&idle), nr_words: WORDS as u32, threads: 2, whole_only: 0,
         };
         let rank = native_pick_idle(&policy, &view, prev);
         let fits = |r: i32| has(&idle, r) && has(&allowed, r);

@@ -95,6 +95,8 @@ EXPORT(u32, perf_next, (u32 target, u32 current, u32 capacity, u32 peak),
 
 EXPORT(s32, pick_idle, (const struct pp_policy *policy, const struct pp_view *view, u32 prev),
        (policy, view, prev))
+EXPORT(u32, word_in_use, (u64 words, u32 nr_words, u32 word), (words, nr_words, word))
+EXPORT(s32, next_rank, (const u64 *set, u32 nr_words, u32 rank), (set, nr_words, rank))
 EXPORT(s32, pick_surplus, (const struct pp_view *view), (view))
 EXPORT(u64, whole_cores, (u64 idle, u64 siblings, u32 threads), (idle, siblings, threads))
 EXPORT(u64, ranks_below, (u32 end, u32 word), (end, word))

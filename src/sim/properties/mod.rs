@@ -20,7 +20,10 @@ use crate::machine::topology::Ranks;
 use crate::settings::policy::{Mode, Pack, Policy};
 use crate::sim::system::bytes_of;
 use checks::Watch;
-use world::{Load, Runner, WEIGHT_DEFAULT, boot, loads, machines, plug, ranks_of, spawn};
+use world::{
+    Load, Runner, WEIGHT_DEFAULT, boot, loads, loads_of, machines, machines_of, plug, ranks_of,
+    spawn,
+};
 
 const MS: u64 = 1_000_000;
 const WORKLOAD_SPREAD: u32 = intf::pp_workload_PP_WORKLOAD_SPREAD;
@@ -39,11 +42,23 @@ struct Case {
 
 /// Of a second.
 fn cases() -> impl Strategy<Value = Case> {
+    cases_of(machines(Just(250)), loads())
+}
+
+/// On machines that are sized in several steps, and where not all CPUs are looked at one by one.
+fn large_cases() -> impl Strategy<Value = Case> {
+    cases_of(machines_of(Just(250), 2..24, 2..9), loads_of(8..200))
+}
+
+fn cases_of(
+    machines: impl Strategy<Value = String>,
+    loads: impl Strategy<Value = Vec<Load>>,
+) -> impl Strategy<Value = Case> {
     let switches = prop::collection::vec(1..1000u64, 0..40);
     let plugs = prop::collection::vec((1..1000u64, 0..64usize), 0..20);
     // A quarter of them is left in peace: some things hold only then.
     let peace = prop::bool::weighted(0.25);
-    (machines(Just(250)), loads(), switches, plugs, peace).prop_map(
+    (machines, loads, switches, plugs, peace).prop_map(
         |(machine, loads, switches, plugs, peace)| {
             let (switches, plugs) = if peace { (vec![], vec![]) } else { (switches, plugs) };
             Case { machine, loads, switches, plugs }
@@ -100,6 +115,8 @@ fn drive(case: &Case, sabotage: Option<Sabotage>) {
 
 /// How many machines; `PROPTEST_CASES` overrides it.
 const CASES: u32 = 2000;
+/// How many large ones, of which each takes as long as ten.
+const LARGE_CASES: u32 = 400;
 const SEED: u64 = 1;
 /// A case that fails is made smaller for some minutes at most.
 const SHRINKS_MAX: u32 = 500;
@@ -125,7 +142,15 @@ proptest! {
     }
 }
 
-/// Else the test above proves nothing.
+proptest! {
+    #![proptest_config(config(LARGE_CASES))]
+    #[test]
+    fn nor_is_any_on_a_large_machine(case in large_cases()) {
+        drive(&case, None);
+    }
+}
+
+/// Else the tests above prove nothing.
 #[test]
 fn a_scheduler_made_bad_on_purpose_is_found_out() {
     for how in [Sabotage::CountTasks, Sabotage::NoSpill, Sabotage::LostKick] {

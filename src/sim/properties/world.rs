@@ -1,5 +1,7 @@
 //! Random machines and loads.
 
+use std::ops::Range;
+
 use powerpack_sim::{Context, CpuMask, Home, Kernel, Machine, Program, Step, System, TaskSpec};
 use proptest::prelude::*;
 
@@ -85,8 +87,17 @@ impl Program for Partner {
 
 /// Of `hz` ticks a second.
 pub fn machines(hz: impl Strategy<Value = u32>) -> impl Strategy<Value = String> {
-    let llc = (1..4usize, 1..3usize, prop_oneof![Just(1024usize), 300..1024usize]);
-    let llcs = prop::collection::vec(llc, 1..4);
+    machines_of(hz, 1..4, 1..4)
+}
+
+/// With as many LLCs, of as many cores each.
+pub fn machines_of(
+    hz: impl Strategy<Value = u32>,
+    llcs: Range<usize>,
+    cores: Range<usize>,
+) -> impl Strategy<Value = String> {
+    let llc = (cores, 1..3usize, prop_oneof![Just(1024usize), 300..1024usize]);
+    let llcs = prop::collection::vec(llc, llcs);
     (hz, llcs, prop::bool::weighted(0.3)).prop_map(|(hz, llcs, numa)| {
         let mut text = format!("name='any'\nabout=''\n[costs]\nhz={hz}\nswitch_us=2\nwake_us=5\n");
         for (package, (cores, threads, capacity)) in llcs.into_iter().enumerate() {
@@ -103,6 +114,11 @@ pub fn machines(hz: impl Strategy<Value = u32>) -> impl Strategy<Value = String>
 }
 
 pub fn loads() -> impl Strategy<Value = Vec<Load>> {
+    loads_of(1..24)
+}
+
+/// As many.
+pub fn loads_of(nr: Range<usize>) -> impl Strategy<Value = Vec<Load>> {
     let sleep = prop_oneof![1 => Just(0), 4 => MS / 10..60 * MS];
     let cpus = prop_oneof![3 => Just(0u32), 1 => any::<u32>()];
     let weight = prop_oneof![30 => Just(WEIGHT_DEFAULT), 1 => 1..1000u32];
@@ -118,7 +134,7 @@ pub fn loads() -> impl Strategy<Value = Vec<Load>> {
         workload,
         pair,
     });
-    prop::collection::vec(load, 1..24)
+    prop::collection::vec(load, nr)
 }
 
 fn allowed(cpus: u32, nr: usize) -> CpuMask {
