@@ -32,6 +32,8 @@ campaign_jobs() {
 	for size in $SIZES; do
 		echo "sizes/$size|--cpus $size --slow-virtual-time --memory 4G --timeout 5000|scripts/lib/vm-suite.sh tests/campaign/size.sh"
 	done
+	# As sysfs says, with four that are online.
+	echo "sizes/1024|--slow-virtual-time --timeout 3000|env LARGE_CPUS=1024 scripts/lib/vm-suite.sh tests/vm/large.sh"
 	echo "others/$OTHERS_KERNEL|--kernel $OTHERS_KERNEL --slow-virtual-time --timeout 9000|tests/campaign/others.sh"
 	for kernel in $FAULT_KERNELS; do
 		for ((seed = 1; seed <= FAULT_SEEDS; seed++)); do

@@ -51,6 +51,8 @@ size_table() {
 		for figure in "${figures[@]}"; do printf ' %s |' "$(figure_of "$file" "$figure")"; done
 		echo
 	done
+	[ ! -e "$results/sizes:1024" ] ||
+		printf '| 1,024, four of them online | %s | | | |\n' "$(verdict_of "$results/sizes:1024" large)"
 }
 
 # How often each fault was, on each kernel, and which seeds failed.

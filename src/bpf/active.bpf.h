@@ -61,7 +61,7 @@ static __always_inline u32 end_of_whole(const struct pp_policy *policy, u32 need
 /* Size the active set of a node; returns whether it has changed. */
 verified_once bool size_node(u32 node, u64 now, bool at_once)
 {
-	const struct pp_policy *policy = policy_now();
+	const struct pp_policy *policy = sweep_policy();
 	struct pp_node *state = node_state(node);
 	struct pp_sizing *sizing = sizing_of(node);
 	u32 was = state->end, packed = state->packed, ceiling = ceiling_of(node);
@@ -84,35 +84,62 @@ verified_once bool size_node(u32 node, u64 now, bool at_once)
 	return needed != was || packed != sizing->packed;
 }
 
-/* Whether tasks wait in an LLC that has no active CPU. */
-verified_once bool is_any_unserved(void)
+/* Have an idle active CPU of LLC @llc wake; false: there is none. */
+verified_once bool wake_in_llc(u32 llc)
 {
-	u32 llc;
+	const u64 *active = scope_ranks[PP_SCOPE_ACTIVE];
+	u32 word = rank_word(topology.llc_begin[llc % PP_MAX_LLCS]), i;
 
-	bpf_for (llc, 0, topology.nr_llcs) {
-		if (test_rank(waiting_llcs, llc) && queue_of(llc)->nr > 0 &&
-		    node_state(node_of_queue(llc))->end <= topology.llc_begin[llc % PP_MAX_LLCS])
+	for (i = 0; i < topology.nr_words && i < PP_RANK_WORDS; i++) {
+		u64 idle = active[word] & idle_ranks[word] &
+			   topology.llc_ranks[llc % PP_MAX_LLCS][word];
+
+		if (idle) {
+			to_wake[word] |= idle & -idle;
 			return true;
+		}
+		word = (word + 1) % PP_RANK_WORDS;
 	}
 	return false;
 }
 
-/* Put the active set in force. CPUs that have just become active are to wake; all are if tasks wait
- * in an LLC that has no active CPU any more, which those of others take as they look for work: see
- * take_from_others(). */
+/* CPUs have left the active set, maybe some that had been woken for what waits and have not come to
+ * it: wake another one of the LLC or, if it has none, all, which take from others as they look for
+ * work: see take_from_others(). */
+verified_once int wake_for_waiting(void)
+{
+	bool all = false;
+	u32 llc, word;
+
+	bpf_for (llc, 0, topology.nr_llcs) {
+		if ((topology.nr_llcs <= 1 || test_rank(waiting_llcs, llc)) &&
+		    queue_of(llc)->nr > 0 && !wake_in_llc(llc))
+			all = true;
+	}
+	for (word = 0; all && word < topology.nr_words && word < PP_RANK_WORDS; word++)
+		to_wake[word] |= scope_ranks[PP_SCOPE_ACTIVE][word] & idle_ranks[word];
+	return 0;
+}
+
+/* Put the active set in force. CPUs that have just become active are to wake. */
 verified_once int set_active(void)
 {
-	u64 *active = scope_ranks[PP_SCOPE_ACTIVE];
-	bool all;
-	u32 word, node, nr = 0;
+	u64 *active = scope_ranks[PP_SCOPE_ACTIVE], left = 0;
+	u32 word, node, nr = 0, was;
 
 	active_set.ceiling = bounds.ceiling;
 	for (word = 0; word < topology.nr_words && word < PP_RANK_WORDS; word++)
 		was_active[word] = active[word];
 	set_scopes(bounds.ceiling);
-	all = topology.nr_llcs > 1 && is_any_unserved();
-	for (word = 0; word < topology.nr_words && word < PP_RANK_WORDS; word++)
-		to_wake[word] = active[word] & (all ? ~0ULL : ~was_active[word]);
+	/* A barrier: who queues a task either sees the new set, or the task is seen here. */
+	was = __sync_fetch_and_add(&sizing_lock, 0);
+	barrier_var(was);
+	for (word = 0; word < topology.nr_words && word < PP_RANK_WORDS; word++) {
+		to_wake[word] = active[word] & ~was_active[word];
+		left |= was_active[word] & ~active[word];
+	}
+	if (left)
+		wake_for_waiting();
 	for (node = 0; node < topology.nr_nodes && node < PP_MAX_NODES; node++) {
 		if (is_node_active(node)) {
 			active_set.main = node;
@@ -185,9 +212,16 @@ static void evacuate(void)
 	u32 rank;
 
 	bpf_for (rank, 0, topology.nr_free) {
-		if (!is_active(cpu_at(rank)) && !test_idle(rank))
+		if (test_rank(online_ranks, rank) && !is_active(cpu_at(rank)) && !test_idle(rank))
 			scx_bpf_kick_cpu(cpu_at(rank), SCX_KICK_PREEMPT);
 	}
+}
+
+/* The policy or the CPUs are not what they were. */
+static __always_inline void request_sizing(void)
+{
+	active_set.stale = PP_STALE;
+	sizing_due_ns = 0;
 }
 
 /* All ranks have been looked at: the active set is what they need. */
@@ -196,6 +230,11 @@ verified_once int end_sweep(u64 now)
 	bool at_once = sweep.at_once, changed = false;
 	u32 node;
 
+	/* Another policy has come meanwhile: begin again, by that one. */
+	if (sweep.slot != (policy_slot & 1)) {
+		request_sizing();
+		return 0;
+	}
 	active_set.updated_ns = now;
 	if (topology.nr_nodes > 1)
 		share_spills();
@@ -224,7 +263,7 @@ static __always_inline u64 sizing_due_after(u64 now)
 /* Size the active set for what runs now, or take a step towards that, unless another CPU does. */
 verified_once int size_active(u64 now)
 {
-	bool stale;
+	u32 stale;
 
 	/* Most that come at the same time read the lock alone, and do not take its cache line. */
 	if (sizing_lock || __sync_val_compare_and_swap(&sizing_lock, 0, 1))
@@ -233,8 +272,8 @@ verified_once int size_active(u64 now)
 	 * time. The order is the reverse of that in request_sizing(). */
 	sizing_due_ns = sizing_due_after(now);
 	stale = __sync_lock_test_and_set(&active_set.stale, 0);
-	if (stale || !sweep.runs) {
-		sweep.at_once = (sweep.runs && sweep.at_once) || stale;
+	if (stale == PP_STALE || !sweep.runs) {
+		sweep.at_once = (sweep.runs && sweep.at_once) || stale == PP_STALE;
 		sweep.at_once |= follow_partitions(now);
 		begin_sweep(now);
 	}
@@ -242,6 +281,7 @@ verified_once int size_active(u64 now)
 		end_sweep(now);
 	} else if (sweep.at_once) {
 		/* The next step as soon as interrupts have been on. */
+		__sync_val_compare_and_swap(&active_set.stale, 0, PP_STALE_IN_WORK);
 		sizing_due_ns = 0;
 		scx_bpf_kick_cpu(bpf_get_smp_processor_id(), SCX_KICK_PREEMPT);
 	}
@@ -257,11 +297,12 @@ static __always_inline void size_active_if_due(u64 now)
 		size_active(now);
 }
 
-/* The policy or the CPUs are not what they were. */
-static __always_inline void request_sizing(void)
+/* The same as a CPU ticks, on a machine where sizing has several steps: one that runs a task for
+ * long is seldom looking for what to run. */
+static __always_inline void go_on_sizing(u64 now)
 {
-	active_set.stale = 1;
-	sizing_due_ns = 0;
+	if (topology.nr_ranks > PP_SWEEP_RANKS && sweep.runs)
+		size_active_if_due(now);
 }
 
 /* Until the first CPU looks for what to run a node has one active CPU. */
@@ -283,8 +324,10 @@ verified_once int begin_cpu(u32 rank)
 	begin_cpu_word(cpu_at(rank), rank);
 	state->capacity = topology.capacity_of_rank[rank % PP_MAX_CPUS];
 	state->online = !!(topology.online[rank_word(rank)] & rank_bit(rank));
-	if (state->online)
+	if (state->online) {
 		seen_ranks[rank_word(rank)] |= rank_bit(rank);
+		online_ranks[rank_word(rank)] |= rank_bit(rank);
+	}
 	return 0;
 }
 

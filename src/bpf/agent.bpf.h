@@ -12,7 +12,10 @@
 SEC("syscall")
 int apply_policy(struct pp_apply_args *args)
 {
-	policy_slot = args->slot & 1;
+	/* A barrier: who sees the request goes by this policy. */
+	u32 was = __sync_lock_test_and_set(&policy_slot, args->slot & 1);
+
+	barrier_var(was);
 	request_sizing();
 	scx_bpf_kick_cpu(bpf_get_smp_processor_id(), SCX_KICK_PREEMPT);
 	return 0;

@@ -40,10 +40,9 @@ verified_once bool should_share(const struct pp_task *task __arg_nonnull, s32 cp
  * as the active set was last sized. */
 static __always_inline u64 roomy_word(const struct pp_task *task, u32 word)
 {
-	u64 roomy =
-		topology.nr_ranks > PP_LOOK_RANKS ? roomy_ranks[word] | idle_ranks[word] : ~0ULL;
-
-	return task->allowed[word] & roomy;
+	if (topology.nr_ranks <= PP_LOOK_RANKS)
+		return task->allowed[word];
+	return task->allowed[word] & online_ranks[word] & (roomy_ranks[word] | idle_ranks[word]);
 }
 
 /* The first CPU by rank, before @end, that is idle, and is claimed, or that the task is to share;

@@ -8,73 +8,11 @@
 #include "freq.bpf.h"
 #include "confined.bpf.h"
 #include "starving.bpf.h"
+#include "steal.bpf.h"
 
 /* Once in this many dispatches a CPU looks at the other LLCs' queues first: one
  * whose CPUs have all left the active set is served by no others. */
 #define PP_STEAL_FIRST_EVERY 8
-/* At how many other LLCs a CPU looks at its tick whether they need help: beginning with another one
- * each period, and only at those where tasks wait. Where many have some, many CPUs look. */
-#define PP_LOOK_LLCS 2
-/* And at how many when it has nothing to do, or is to look at others first. */
-#define PP_TAKE_LLCS 8
-
-/* Whether more is queued in LLC @llc than its active CPUs can do in @budgets. */
-verified_once bool is_overdue(u32 llc, u32 budgets)
-{
-	struct pp_queue *queue = queue_of(llc);
-	u64 waiting = since(scx_bpf_now(), queue->waiting_since_ns);
-
-	return queue->nr > 0 &&
-	       pp_is_overdue(policy_now(), queue->queued_ns, nr_servers(llc), waiting, budgets);
-}
-
-/* Whether a CPU of a memory node is idle that may be used. */
-verified_once bool has_idle_of_node(u32 node)
-{
-	const u64 *usable = ranks_of_scope(PP_SCOPE_USABLE);
-
-	for (u32 word = pp_word_in_use(idle_words, topology.nr_words, 0);
-	     word < topology.nr_words && word < PP_RANK_WORDS;
-	     word = pp_word_in_use(idle_words, topology.nr_words, word + 1)) {
-		if (idle_ranks[word] & usable[word] &
-		    topology.node_ranks[node % PP_MAX_NODES][word])
-			return true;
-	}
-	return false;
-}
-
-/* Whether idle CPUs of LLC @llc take what waits in LLC @other. From another memory node
- * only what that one does not get done by itself: a task that has left it does not come back. */
-static __always_inline bool may_help(u32 llc, u32 other)
-{
-	u32 node = node_of_queue(other);
-
-	return node == node_of_queue(llc) || !is_node_active(node) || !keeps_to_itself(node) ||
-	       (!has_idle_of_node(node) && is_overdue(other, PP_OVERDUE_BUDGETS_AWAKE));
-}
-
-static bool take_from_others(u32 llc)
-{
-	u32 step, distance, seen = 0;
-	s32 other = llc;
-
-	bpf_for (step, 0, PP_TAKE_LLCS) {
-		other = next_waiting_llc(other + 1);
-		if (other < 0)
-			break;
-		distance = (other + topology.nr_llcs - llc) % topology.nr_llcs;
-		/* All round. */
-		if (distance <= seen)
-			break;
-		seen = distance;
-		if (may_help(llc, other) && take_from(other)) {
-			count(PP_EV_STEAL);
-			return true;
-		}
-	}
-	return false;
-}
-
 /* Whether queue @own of @cpu goes before queue @shared: by their first tasks. */
 static __always_inline bool own_first(s32 cpu, u32 own, u32 shared)
 {
@@ -119,29 +57,9 @@ static bool take_active(s32 cpu, u32 turn)
 	return topology.nr_llcs > 1 && take_from_others(shared);
 }
 
-/* LLC @llc or another one, of which more waits than its active CPUs do in @budgets latency budgets;
- * -1: none of those looked at. */
-verified_once s32 overdue_from(u32 llc, u32 budgets)
-{
-	s32 other, first = -1;
-	u32 step;
-
-	if (is_overdue(llc, budgets))
-		return llc;
-	if (topology.nr_llcs <= 1)
-		return -1;
-	other = (llc + scx_bpf_now() / PP_ACTIVE_PERIOD_NS) % topology.nr_llcs;
-	bpf_for (step, 0, PP_LOOK_LLCS) {
-		other = next_waiting_llc(other + 1);
-		if (other < 0 || other == first)
-			break;
-		if (first < 0)
-			first = other;
-		if (is_overdue(other, budgets))
-			return other;
-	}
-	return -1;
-}
+/* By rank: the LLC, plus 1, that a surplus CPU was woken to help, as it may look at a few others
+ * only. */
+static u16 relieved[PP_MAX_CPUS];
 
 /* A surplus CPU: what is bound to it, and what the active ones cannot do in time. */
 static bool take_surplus(s32 cpu)
@@ -152,52 +70,14 @@ static bool take_surplus(s32 cpu)
 		return true;
 	if (rank_of(cpu) >= active_set.ceiling)
 		return false;
-	llc = overdue_from(llc_queue(queueing_cpu(cpu)), PP_OVERDUE_BUDGETS_AWAKE);
+	llc = relieved[rank_of(cpu) % PP_MAX_CPUS] - 1;
+	relieved[rank_of(cpu) % PP_MAX_CPUS] = 0;
+	if (llc < 0 || !is_overdue(llc, PP_OVERDUE_BUDGETS_AWAKE))
+		llc = overdue_from(llc_queue(queueing_cpu(cpu)), PP_OVERDUE_BUDGETS_AWAKE);
 	if (llc < 0 || !may_help(llc_queue(cpu), llc) || !take_from(llc))
 		return false;
 	count_spill(node_of_queue(llc));
 	return true;
-}
-
-/* Whether more waits in CPU queue @id than its CPU can do in time. */
-verified_once bool is_own_overdue(u32 id, u64 now)
-{
-	const struct pp_queue *queue = queue_of(id);
-
-	return queue->nr > 0 &&
-	       pp_is_overdue(policy_now(), queue->queued_ns, 1, since(now, queue->waiting_since_ns),
-			     PP_OVERDUE_BUDGETS_AWAKE);
-}
-
-/* A CPU with nothing to do: what waits for another one and may run here. Not on isolated
- * CPUs and those above the ceiling, where only those run that have nowhere else to: which
- * they are cannot be derived from a queue's first task. While some wait for the efficient CPUs
- * alone, others leave the queues of those alone for the same reason. */
-static bool take_from_cpus(s32 cpu)
-{
-	struct pp_walk walk = walk_from(cpu);
-	u32 step, from = 0, efficient = efficient_below_ceiling();
-	u64 now = scx_bpf_now();
-
-	if (!is_any_waiting() || is_isolated(cpu) || rank_of(cpu) >= active_set.ceiling)
-		return false;
-	if (nr_waiting_efficient > 0 && rank_of(cpu) >= efficient)
-		from = efficient;
-	bpf_for (step, 0, PP_LOOK_RANKS) {
-		s32 other = walk_on(&walk, waiting_ranks, step);
-
-		if (other < 0)
-			break;
-		if (rank_of(other) < from || !is_rank_waiting(rank_of(other)) ||
-		    is_back_soon(cpu_state(other), now))
-			continue;
-		if ((is_active(cpu) || is_own_overdue(cpu_queue(other), now)) &&
-		    take_from(cpu_queue(other))) {
-			count(PP_EV_STEAL);
-			return true;
-		}
-	}
-	return false;
 }
 
 /* Tasks that wake together find the CPU idle, the first of them, and each other
@@ -285,8 +165,10 @@ static __always_inline void relieve(s32 cpu)
 	if (llc < 0)
 		return;
 	idle = claim_idle_surplus(NULL, cpu_at(topology.llc_begin[llc % PP_MAX_LLCS]), false);
-	if (idle >= 0)
-		scx_bpf_kick_cpu(idle, 0);
+	if (idle < 0)
+		return;
+	relieved[rank_of(idle) % PP_MAX_CPUS] = llc + 1;
+	scx_bpf_kick_cpu(idle, 0);
 }
 
 /* Whether what runs on @cpu is still due before all that wait: a heavy task
@@ -352,6 +234,7 @@ static __always_inline void tick_cpu(struct task_struct *p, s32 cpu, u64 now)
 		keep_order(task, state);
 		update_perf_at_tick(state, cpu, task, now);
 	}
+	go_on_sizing(now);
 	if (is_active(cpu))
 		relieve(cpu);
 	end_turn(p, task, cpu, now);

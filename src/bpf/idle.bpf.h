@@ -33,15 +33,17 @@ static __always_inline bool test_idle(u32 rank)
  * an empty set is seen at once however many words there are. Who adds the first rank to a word, or
  * removes the last, writes the word before it reads or writes @words, and the other way round
  * after. The atomic operations return what was there, and are full barriers by that: of two that
- * come at once the later one sees what the other has written, and @words has the bit.
+ * come at once the later one sees what the other has written, and @words has the bit. Between the
+ * two operations of who removes the last rank it may lack it, for some ns: a third one that looks
+ * then does not see an idle CPU or a queue, and what it looks for one for waits until a slice ends.
  */
 static __always_inline void add_to_ranks(u64 *words, u64 *ranks, u32 rank)
 {
 	u32 word = rank_word(rank);
 	u64 was = __sync_fetch_and_or(&ranks[word], rank_bit(rank));
 
-	/* Used always: without a result it would be no barrier on arm64, and a CPU that goes idle could
-	 * look for what waits before it is seen to be idle. */
+	/* Used always: without a result it would be no barrier on arm64, and a CPU that goes idle
+	 * could look for what waits before it is seen to be idle. */
 	barrier_var(was);
 	/* One word needs no other. The verifier knows, and does not follow what comes of it. */
 	if (words && topology.nr_words > 1 && !was)
@@ -68,19 +70,17 @@ struct pp_walk {
 	u32 next;
 };
 
-static __always_inline struct pp_walk walk_from(s32 cpu)
+static __always_inline struct pp_walk walk_from(u32 rank)
 {
-	return (struct pp_walk){ .first = -1, .next = rank_of(cpu) };
+	return (struct pp_walk){ .first = -1, .next = rank };
 }
 
-/* The CPU of step @step; -1: there is no other. */
-static __always_inline s32 walk_on(struct pp_walk *walk, const u64 *ranks, u32 step)
+/* The CPU of step @step, on a large machine at @rank of the set (-1: that is empty); -1: there is
+ * no other. */
+static __always_inline s32 walk_on(struct pp_walk *walk, s32 rank, u32 step)
 {
-	s32 rank;
-
 	if (topology.nr_ranks <= PP_LOOK_RANKS)
 		return step < topology.nr_ranks ? cpu_at(step) : -1;
-	rank = pp_next_rank(ranks, topology.nr_words, walk->next);
 	if (rank < 0 || rank == walk->first)
 		return -1;
 	if (walk->first < 0)

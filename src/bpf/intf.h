@@ -235,13 +235,19 @@ struct pp_limit {
 } __attribute__((aligned(64)));
 _Static_assert(sizeof(struct pp_limit) == 128, "pp_limit is shared with Rust");
 
+/* Whether the active set is not what the policy and the CPUs ask for. */
+enum pp_stale {
+	PP_STALE = 1,	  /* it is not, and is to be sized from the beginning */
+	PP_STALE_IN_WORK, /* on a machine of many CPUs: that has begun */
+};
+
 /* The active set as it is now: the first ranks of each memory node. */
 struct pp_active {
 	u64 updated_ns;
 	u64 demand;  /* summed utilization of tasks that are free to move, 1024 a CPU */
 	u32 nr;	     /* ranks that are active */
 	u32 ceiling; /* ranks at and above are never used by tasks free to move */
-	u32 stale;   /* the policy or the CPUs have changed: size it at once */
+	u32 stale;   /* enum pp_stale: the policy or the CPUs have changed: size it at once */
 	u32 main;    /* the node of the lowest active rank */
 };
 _Static_assert(sizeof(struct pp_active) == 32, "pp_active is shared with Rust");

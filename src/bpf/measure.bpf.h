@@ -13,12 +13,13 @@
 #include "scope.bpf.h"
 
 /* The CPU that sizes the active set holds the lock, and works with these variables: the
- * verifier follows values on the stack through the loops, one by one. */
+ * verifier follows values on the stack through the loops, one by one. (Structs that are static
+ * clang may take apart, and leave the type of all to the first member, which the kernel refuses.)
+ */
 static struct pp_sizing sizings[PP_MAX_NODES];
-static struct pp_bounds bounds;
+struct pp_bounds bounds;
 
-/* How far that has come. (Of a static one clang makes a variable for each member, and leaves the
- * type of all to the first, which the kernel refuses.) */
+/* How far that has come. */
 struct pp_sweep {
 	u64 begun_ns;
 	u64 demand;    /* so far */
@@ -26,9 +27,15 @@ struct pp_sweep {
 	bool runs;     /* has begun, and not ended */
 	bool measured; /* all ranks: they are being sized */
 	bool at_once;  /* its result is to be in force whatever was before */
+	u8 slot;       /* of the policy by which it goes from beginning to end */
 };
 
 struct pp_sweep sweep;
+
+static __always_inline const struct pp_policy *sweep_policy(void)
+{
+	return &policies[sweep.slot & 1];
+}
 
 static __always_inline struct pp_sizing *sizing_of(u32 node)
 {
@@ -64,22 +71,26 @@ static __always_inline u32 measure_rt(const struct pp_cpu *cpu, u32 rank, u64 no
 	return pp_util(util->fp);
 }
 
-/* A CPU's utilization now, noted for readers of the map of CPUs. Only here, where its cache
- * line is written to anyway: in the hot path that costs nothing. */
-static __always_inline u32 note_util(struct pp_cpu *cpu, u64 now)
-{
-	cpu->util = cpu->online ? pp_util(cpu_util_now(cpu, now)) : 0;
-	return cpu->util;
-}
-
 /* Note whether a CPU has room for more, for first_with_room(). */
 static __always_inline void note_room(const struct pp_cpu *cpu, u32 rank)
 {
 	struct pp_candidate candidate = { .util = cpu->util, .capacity = cpu->capacity };
-	bool has_room = pp_has_room(policy_now(), &candidate, 0);
+	bool has_room = cpu->online && pp_has_room(sweep_policy(), &candidate, 0);
 
 	if (has_room != test_rank(roomy_ranks, rank))
 		roomy_ranks[rank_word(rank)] ^= rank_bit(rank);
+}
+
+/* Note how a CPU is now: its utilization, which is returned, for readers of the map of CPUs too,
+ * whether it has room, and that none waits for it any more. Only here, where its cache line is
+ * written to anyway: in the hot path that costs nothing. */
+static __always_inline u32 note_rank(struct pp_cpu *cpu, u32 rank, u64 now)
+{
+	cpu->util = cpu->online ? pp_util(cpu_util_now(cpu, now)) : 0;
+	if (topology.nr_ranks > PP_LOOK_RANKS)
+		note_room(cpu, rank);
+	is_rank_waiting(rank);
+	return cpu->util;
 }
 
 /* A CPU's utilization now, less what is bound to it; sees what that and real-time
@@ -88,12 +99,8 @@ verified_once u32 measure_rank(u32 rank, u64 now)
 {
 	struct pp_cpu *cpu = cpu_state(cpu_at(rank));
 	u32 *left = &rank_capacity[rank % PP_MAX_CPUS];
-	u32 util = note_util(cpu, now), bound, kept;
+	u32 util = note_rank(cpu, rank, now), bound, kept;
 
-	if (topology.nr_ranks > PP_LOOK_RANKS)
-		note_room(cpu, rank);
-	if (test_rank(waiting_ranks, rank))
-		is_rank_waiting(rank);
 	*left = 0;
 	if (!cpu->online || !is_free_rank(rank))
 		return 0;
@@ -124,7 +131,7 @@ verified_once int bound_rank(u32 rank)
 	struct pp_rank of;
 
 	describe_rank(rank, &of);
-	pp_bound_rank(policy_now(), &bounds, sizing_of(node_of(cpu_at(rank))), &of);
+	pp_bound_rank(sweep_policy(), &bounds, sizing_of(node_of(cpu_at(rank))), &of);
 	return 0;
 }
 
@@ -133,7 +140,7 @@ verified_once int size_rank(u32 rank)
 	struct pp_rank of;
 
 	describe_rank(rank, &of);
-	pp_size_rank(policy_now(), &bounds, sizing_of(node_of(cpu_at(rank))), &of);
+	pp_size_rank(sweep_policy(), &bounds, sizing_of(node_of(cpu_at(rank))), &of);
 	return 0;
 }
 
@@ -166,6 +173,7 @@ verified_once int begin_sweep(u64 now)
 		*sizing_of(node) = none;
 		sizing_of(node)->demand = measure_promised(node_state(node), now);
 	}
+	sweep.slot = policy_slot & 1;
 	sweep.begun_ns = now;
 	sweep.demand = 0;
 	sweep.next = 0;
@@ -184,7 +192,7 @@ verified_once int measure_ranks(u32 end, u64 now)
 		u32 used;
 
 		if (topology.nr_ranks > topology.nr_free && rank >= topology.nr_free) {
-			note_util(cpu_state(cpu_at(rank)), now);
+			note_rank(cpu_state(cpu_at(rank)), rank, now);
 			continue;
 		}
 		used = measure_rank(rank, now);

@@ -24,6 +24,22 @@ verified_once bool may_use(const struct pp_task *task __arg_nonnull, s32 cpu, u3
 	       test_rank(task->allowed, rank_of(cpu));
 }
 
+/* The next CPU from @rank on, all round, that the task may run on and that is online; -1: there is
+ * none. Only for machines of many CPUs. */
+verified_once s32 next_allowed(const struct pp_task *task __arg_nonnull, u32 rank)
+{
+	u32 word = rank_word(rank), i;
+	u64 bits = task->allowed[word] & online_ranks[word] & ~0ULL << rank % PP_WORD_BITS;
+
+	if (topology.nr_ranks <= PP_LOOK_RANKS)
+		return -1;
+	for (i = 0; !bits && i < topology.nr_words && i < PP_RANK_WORDS; i++) {
+		word = word + 1 < topology.nr_words ? (word + 1) % PP_RANK_WORDS : 0;
+		bits = task->allowed[word] & online_ranks[word];
+	}
+	return bits ? pp_lowest(word, bits) : -1;
+}
+
 /* A CPU for whose queue none waits: the one @here, or one near it by rank; -1: none was found. */
 verified_once s32 empty_queue(const struct pp_task *task __arg_nonnull, s32 here, u32 end)
 {
@@ -32,9 +48,10 @@ verified_once s32 empty_queue(const struct pp_task *task __arg_nonnull, s32 here
 	if (!test_rank(waiting_ranks, rank_of(here)) && may_use(task, here, end))
 		return here;
 	for (u32 i = 0; i < topology.nr_words && i < PP_RANK_WORDS; i++) {
-		u64 empty = task->allowed[word] & ~waiting_ranks[word] & pp_ranks_below(end, word);
+		u64 empty = task->allowed[word] & online_ranks[word] & ~waiting_ranks[word] &
+			    pp_ranks_below(end, word);
 
-		if (empty && may_use(task, cpu_at(pp_lowest(word, empty)), end))
+		if (empty)
 			return cpu_at(pp_lowest(word, empty));
 		word = word + 1 < topology.nr_words ? (word + 1) % PP_RANK_WORDS : 0;
 	}
@@ -44,7 +61,7 @@ verified_once s32 empty_queue(const struct pp_task *task __arg_nonnull, s32 here
 /* The CPU for whose queue the fewest wait, of those that are looked at. */
 verified_once s32 shortest_queue(const struct pp_task *task __arg_nonnull, s32 here, u32 end)
 {
-	struct pp_walk walk = walk_from(here);
+	struct pp_walk walk = walk_from(rank_of(here));
 	u32 step, load_min = ~0U;
 	s32 best = here;
 
@@ -55,7 +72,7 @@ verified_once s32 shortest_queue(const struct pp_task *task __arg_nonnull, s32 h
 			return empty;
 	}
 	bpf_for (step, 0, PP_LOOK_RANKS) {
-		s32 cpu = walk_on(&walk, task->allowed, step);
+		s32 cpu = walk_on(&walk, next_allowed(task, walk.next), step);
 		u32 load;
 
 		if (cpu < 0)
@@ -94,7 +111,7 @@ verified_once s64 lead_of(const struct pp_task *task __arg_nonnull, s32 cpu, s32
  * for another one have had more for their weight. */
 verified_once s32 fairest_queue(const struct pp_task *task __arg_nonnull, s32 here, u32 end)
 {
-	struct pp_walk walk = walk_from(here);
+	struct pp_walk walk = walk_from(rank_of(here));
 	s64 lead_max = 0;
 	s32 best = here;
 	u32 step;
@@ -102,7 +119,7 @@ verified_once s32 fairest_queue(const struct pp_task *task __arg_nonnull, s32 he
 	if (task->queue != cpu_queue(here) || !has_own_rivals(here))
 		return here;
 	bpf_for (step, 0, PP_LOOK_RANKS) {
-		s32 cpu = walk_on(&walk, task->allowed, step);
+		s32 cpu = walk_on(&walk, next_allowed(task, walk.next), step);
 		s64 lead;
 
 		if (cpu < 0)

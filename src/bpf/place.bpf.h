@@ -334,8 +334,10 @@ verified_once int place_free(struct task_struct *p __arg_trusted,
 	note_why(p, task, PP_WHY_QUEUED, cpu);
 	wait_behind(p, task, cpu, llc_queue(cpu), enq_flags);
 	/* A CPU of the set may have gone idle since it was looked for, or be about to:
-	 * the set serves this queue, whatever the scope of what waits in it. */
-	if (enq_flags & SCX_ENQ_LAST)
+	 * the set serves this queue, whatever the scope of what waits in it. The kernel puts the
+	 * task in the queue only as this returns: one that looks before and is idle after must be
+	 * kicked, which comes later. */
+	if ((enq_flags & SCX_ENQ_LAST) || !cpu_state(cpu)->running_since_ns)
 		scx_bpf_kick_cpu(cpu, 0);
 	if (active_set.nr > 1 || cpu != here) {
 		idle = claim_idle(PP_SCOPE_ACTIVE, false, task, cpu);

@@ -56,8 +56,8 @@ verified_once bool is_rank_waiting(u32 rank)
 {
 	struct pp_queue *queue = queue_of(cpu_queue(cpu_at(rank)));
 
-	if (queue->nr > 0)
-		return true;
+	if (queue->nr > 0 || !test_rank(waiting_ranks, rank))
+		return queue->nr > 0;
 	if (remove_from_ranks(&waiting_words, waiting_ranks, rank) && queue->nr > 0)
 		add_to_ranks(&waiting_words, waiting_ranks, rank);
 	return queue->nr > 0;
@@ -82,6 +82,12 @@ verified_once s32 next_waiting_llc(u32 llc)
 {
 	return pp_next_rank(waiting_llcs, (topology.nr_llcs + PP_WORD_BITS - 1) / PP_WORD_BITS,
 			    llc);
+}
+
+/* The same of the queues of single CPUs, by rank. */
+verified_once s32 next_waiting_rank(u32 rank)
+{
+	return pp_next_rank(waiting_ranks, topology.nr_words, rank);
 }
 
 /* Count @nr more tasks, of class @class and @ns in all, as waiting in queue @id. */

@@ -48,6 +48,7 @@ u32 policy_slot;
 u64 idle_ranks[PP_RANK_WORDS];
 static u64 idle_words; /* a bit for each word of them that is not 0: see pp_word_in_use() */
 static u64 seen_ranks[PP_RANK_WORDS]; /* have been online since the scheduler was loaded */
+static u64 online_ranks[PP_RANK_WORDS];
 u64 scope_ranks[PP_NR_SCOPES][PP_RANK_WORDS];
 u64 active_of_node[PP_MAX_NODES][PP_RANK_WORDS];
 u32 rank_capacity[PP_MAX_CPUS];

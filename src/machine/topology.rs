@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::panic::catch_unwind;
 
-use anyhow::{Context, Result, anyhow, bail};
+use anyhow::{Context, Result, anyhow, bail, ensure};
 use powerpack_workload::parse_cpu_list;
 use scx_utils::Topology;
 use scx_utils::compat::ROOT_PREFIX;
@@ -63,6 +63,11 @@ impl Ranks {
                 isolated: isolated.contains(&cpu.id),
             })
             .collect();
+        ensure!(
+            !cpus.is_empty(),
+            "the memory nodes in {}/sys/devices/system/node have no CPU that is online: nothing can be ranked",
+            *ROOT_PREFIX
+        );
         order(&mut cpus, &energy_model::by_cpu());
         append_offline(&mut cpus, &possible);
         cpus.sort_by_key(|cpu| cpu.isolated);

@@ -20,6 +20,9 @@ refused 'not running' scx_powerpack status
 mkdir -p /tmp/empty
 SCX_SYSFS_PREFIX=/tmp/empty refused 'cannot read' scx_powerpack topology
 SCX_SYSFS_PREFIX=/tmp/empty refused 'cannot read' scx_powerpack
+mkdir -p /tmp/no-cpus/sys/devices/system/{cpu/cpu0,node/node0}
+echo 0 | tee /tmp/no-cpus/sys/devices/system/{cpu/{possible,online},node/node0/{cpulist,distance}} >/dev/null
+SCX_SYSFS_PREFIX=/tmp/no-cpus refused 'no CPU that is online' scx_powerpack topology
 mkdir -p /run/scx_powerpack
 touch /run/scx_powerpack/control.sock
 refused 'in the way' scx_powerpack

@@ -26,17 +26,17 @@ skip() {
 exec {NOTHING}<> <(:)
 nap() { read -rt "$1" -u "$NOTHING" || true; }
 
-# Start the scheduler with these arguments and wait until it is attached.
+# Start the scheduler with these arguments and wait until it is attached, for $START_S (60) s at most.
 start() {
 	scx_powerpack "$@" >$LOG 2>&1 &
 	PID=$!
 	local i
-	for i in $(seq 600); do
+	for i in $(seq $((${START_S:-60} * 10))); do
 		[[ $(<$LOG) != *attached* ]] || return 0
 		kill -0 $PID 2>/dev/null || fail "scx_powerpack $* ended"
 		nap 0.1
 	done
-	fail "scx_powerpack $* did not attach within 60 s ($i tries)"
+	fail "scx_powerpack $* did not attach within ${START_S:-60} s ($i tries)"
 }
 
 # End it with signal $1 (INT); its exit status must be $2 (0).

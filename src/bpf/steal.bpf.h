@@ -1,0 +1,174 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * What a CPU takes that waits for others: from the queues of other LLCs, and from those of single
+ * CPUs.
+ */
+#ifndef PP_STEAL_BPF_H
+#define PP_STEAL_BPF_H
+
+#include "place.bpf.h"
+
+/* At how many other LLCs a CPU looks at its tick whether they need help: beginning with another one
+ * each period, and only at those where tasks wait. Where many have some, many CPUs look. */
+#define PP_LOOK_LLCS 2
+/* And at how many when it has nothing to do, or is to look at others first. */
+#define PP_TAKE_LLCS 8
+
+/* Whether more is queued in LLC @llc than its active CPUs can do in @budgets. */
+verified_once bool is_overdue(u32 llc, u32 budgets)
+{
+	struct pp_queue *queue = queue_of(llc);
+	u64 waiting = since(scx_bpf_now(), queue->waiting_since_ns);
+
+	return queue->nr > 0 &&
+	       pp_is_overdue(policy_now(), queue->queued_ns, nr_servers(llc), waiting, budgets);
+}
+
+/* Whether a CPU of a memory node is idle that may be used. */
+verified_once bool has_idle_of_node(u32 node)
+{
+	const u64 *usable = ranks_of_scope(PP_SCOPE_USABLE);
+
+	for (u32 word = pp_word_in_use(idle_words, topology.nr_words, 0);
+	     word < topology.nr_words && word < PP_RANK_WORDS;
+	     word = pp_word_in_use(idle_words, topology.nr_words, word + 1)) {
+		if (idle_ranks[word] & usable[word] &
+		    topology.node_ranks[node % PP_MAX_NODES][word])
+			return true;
+	}
+	return false;
+}
+
+/* Whether what waits in memory node @other is not for CPUs of @node: it is done there. A task that
+ * has left its node does not come back. */
+static __always_inline bool keeps_from(u32 other, u32 node)
+{
+	return other != node && is_node_active(other) && keeps_to_itself(other);
+}
+
+/* Whether idle CPUs of LLC @llc take what waits in LLC @other: of such a node only what that does
+ * not get done by itself. */
+static __always_inline bool may_help(u32 llc, u32 other)
+{
+	u32 node = node_of_queue(other);
+
+	return !keeps_from(node, node_of_queue(llc)) ||
+	       (!has_idle_of_node(node) && is_overdue(other, PP_OVERDUE_BUDGETS_AWAKE));
+}
+
+/* The last LLC of a memory node; those of a node are neighbours. */
+static __always_inline u32 last_llc_of(u32 node)
+{
+	return llc_queue(cpu_at(topology.node_end[node % PP_MAX_NODES] - 1));
+}
+
+static bool take_from_others(u32 llc)
+{
+	u32 step, distance, seen = 0;
+	s32 other = llc;
+
+	bpf_for (step, 0, PP_TAKE_LLCS) {
+		u32 node;
+
+		other = next_waiting_llc(other + 1);
+		if (other < 0)
+			break;
+		distance = (other + topology.nr_llcs - llc) % topology.nr_llcs;
+		/* All round. */
+		if (distance <= seen)
+			break;
+		seen = distance;
+		node = node_of_queue(other);
+		if (topology.nr_nodes > 1 && keeps_from(node, node_of_queue(llc)) &&
+		    has_idle_of_node(node)) {
+			other = last_llc_of(node);
+			continue;
+		}
+		if (may_help(llc, other) && take_from(other)) {
+			count(PP_EV_STEAL);
+			return true;
+		}
+	}
+	return false;
+}
+
+/* LLC @llc or another one, of which more waits than its active CPUs do in @budgets latency budgets;
+ * -1: none of those looked at. */
+verified_once s32 overdue_from(u32 llc, u32 budgets)
+{
+	s32 other, first = -1;
+	u32 step;
+
+	if (is_overdue(llc, budgets))
+		return llc;
+	if (topology.nr_llcs <= 1)
+		return -1;
+	other = (llc + scx_bpf_now() / PP_ACTIVE_PERIOD_NS) % topology.nr_llcs;
+	bpf_for (step, 0, PP_LOOK_LLCS) {
+		other = next_waiting_llc(other + 1);
+		if (other < 0 || other == first)
+			break;
+		if (first < 0)
+			first = other;
+		if (is_overdue(other, budgets))
+			return other;
+	}
+	return -1;
+}
+
+/* Whether more waits in CPU queue @id than its CPU can do in time. */
+verified_once bool is_own_overdue(u32 id, u64 now)
+{
+	const struct pp_queue *queue = queue_of(id);
+
+	return queue->nr > 0 &&
+	       pp_is_overdue(policy_now(), queue->queued_ns, 1, since(now, queue->waiting_since_ns),
+			     PP_OVERDUE_BUDGETS_AWAKE);
+}
+
+/* The rank at which a CPU begins to look for what waits for others: its own, and every other time
+ * one farther on, as those next to it may wait for CPUs that it cannot help. */
+static __always_inline u32 first_to_ask(s32 cpu)
+{
+	u32 dispatches = cpu_state(cpu)->dispatches;
+
+	return dispatches & 1 ? rank_of(cpu)
+			      : (rank_of(cpu) + dispatches / 2 * PP_LOOK_RANKS) % topology.nr_ranks;
+}
+
+/* A CPU with nothing to do: what waits for another one and may run here. Not on isolated
+ * CPUs and those above the ceiling, where only those run that have nowhere else to: which
+ * they are cannot be derived from a queue's first task. While some wait for the efficient CPUs
+ * alone, others leave the queues of those alone for the same reason. */
+static bool take_from_cpus(s32 cpu)
+{
+	u32 step, from = 0, efficient = efficient_below_ceiling();
+	u64 now = scx_bpf_now();
+	struct pp_walk walk;
+
+	if (!is_any_waiting() || is_isolated(cpu) || rank_of(cpu) >= active_set.ceiling)
+		return false;
+	if (nr_waiting_efficient > 0 && rank_of(cpu) >= efficient)
+		from = efficient;
+	walk = walk_from(first_to_ask(cpu));
+	bpf_for (step, 0, PP_LOOK_RANKS) {
+		s32 other = walk_on(&walk, next_waiting_rank(walk.next), step);
+
+		if (other < 0)
+			break;
+		if (rank_of(other) < from || rank_of(other) >= topology.nr_free) {
+			walk.next = from;
+			continue;
+		}
+		if (!is_rank_waiting(rank_of(other)) || is_back_soon(cpu_state(other), now))
+			continue;
+		if ((is_active(cpu) || is_own_overdue(cpu_queue(other), now)) &&
+		    take_from(cpu_queue(other))) {
+			count(PP_EV_STEAL);
+			return true;
+		}
+	}
+	return false;
+}
+
+#endif /* PP_STEAL_BPF_H */
