@@ -98,6 +98,7 @@ build_kernel_6_12() {
 	tar -C "$dir" -xf "$dir"/x/usr/src/linux-source-6.12.tar.xz
 	kernel_config "$2" "$3" >"$config"
 	[[ $2 != powerlab* ]] || add_powerlab "$source"
+	[ "$2" != 6.12-plain ] || let_smt_be_unset "$source"
 	mkdir "$dir/kernel"
 	case $3 in
 	amd64) compile_kernel "$source" "$config" arch/x86/boot/bzImage ARCH=x86 ;;
@@ -117,6 +118,9 @@ add_powerlab() {
 	echo 'obj-y += powerlab/' >>"$1/drivers/Makefile"
 }
 
+# x86 asks nobody whether it knows siblings, as other architectures do.
+let_smt_be_unset() { sed -i '/^config SCHED_SMT/,/^$/s/def_bool y if SMP/bool "SMT"/' "$1/arch/x86/Kconfig"; }
+
 # compile_kernel SOURCE CONFIG IMAGE OPTION..: with these options of make.
 compile_kernel() {
 	local source=$1 config=$2 image=$3 line
@@ -125,6 +129,9 @@ compile_kernel() {
 	while IFS= read -r line; do
 		grep -qxF "$line" "$source/.config" || die "Linux 6.12 does not take $line"
 	done < <(grep '^CONFIG_.*=y' "$config")
+	while IFS= read -r line; do
+		! grep -qxF "$line=y" "$source/.config" || die "Linux 6.12 has $line, whatever its configuration says"
+	done < <(sed -n 's/^# \(CONFIG_.*\) is not set/\1/p' "$config")
 	make -C "$source" -s -j"$(nproc)" "$@" "${image##*/}"
 	cp "$source/$image" "$source/../kernel/vmlinuz"
 }
