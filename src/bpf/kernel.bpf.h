@@ -87,8 +87,10 @@ struct task_group___own {
 } __attribute__((preserve_access_index));
 
 /* What the cpu controller knows of a cgroup: NULL for one without it. A css is the first member of
- * its task_group. */
-static __always_inline struct task_group___own *task_group_of(struct cgroup *cgrp)
+ * its task_group. Called only where the kernel has that controller: elsewhere libbpf leaves an
+ * instruction that no verifier takes in the place of cpu_cgrp_id. A function of its own, as inline
+ * the compiler moves that instruction up to where it is reached in any case, out of a loop. */
+static __noinline struct task_group___own *task_group_of(struct cgroup *cgrp)
 {
 	struct cgroup___subsys *group = (void *)cgrp;
 	struct task_group___own *task_group = NULL;
