@@ -6,6 +6,7 @@
 # vm: --slow-virtual-time
 . "$(dirname "$0")/lib.bash"
 
+has_cpu_controller || skip "this kernel has no cpu.max: it is built without the cpu controller"
 echo +cpu >$CGROUPS/cgroup.subtree_control
 
 # Cgroup $1 with cpu.max $2.

@@ -97,6 +97,9 @@ used() {
 
 CGROUPS=/sys/fs/cgroup
 
+# Whether cgroups can have a share of the CPU, or a limit.
+has_cpu_controller() { grep -qw cpu $CGROUPS/cgroup.controllers; }
+
 # Run command $2.. in cgroup $1 (.: the root).
 run_in() {
 	local cgroup=$1
