@@ -4,11 +4,6 @@
 # status 77 has found nothing here to test, and has said why. Lines "figure: .." of a test that passes are kept.
 set -u
 
-# How many times as long as on x86 a test may take, of the guest's time: virtual time runs ahead of an
-# idle VM that waits for its files, on arm64 by far more.
-export PATIENCE=1
-[ "$(uname -m)" != aarch64 ] || PATIENCE=10
-
 # What must not be in the kernel's log. A test that provokes such a line on
 # purpose names it in a line "# expect-dmesg: REGEX".
 COMPLAINTS='BUG|WARNING|Oops|stall|lockup|hung task|runtime error'

@@ -26,17 +26,20 @@ skip() {
 exec {NOTHING}<> <(:)
 nap() { read -rt "$1" -u "$NOTHING" || true; }
 
+# scripts/lib/vm-guest.sh says why.
+PATIENCE=${PATIENCE:-1}
+
 # Start the scheduler with these arguments and wait until it is attached, for $START_S (60) s at most.
 start() {
 	scx_powerpack "$@" >$LOG 2>&1 &
 	PID=$!
 	local i
-	for i in $(seq $((${START_S:-60} * 10))); do
+	for i in $(seq $((${START_S:-60} * 10 * PATIENCE))); do
 		[[ $(<$LOG) != *attached* ]] || return 0
 		kill -0 $PID 2>/dev/null || fail "scx_powerpack $* ended"
 		nap 0.1
 	done
-	fail "scx_powerpack $* did not attach within ${START_S:-60} s ($i tries)"
+	fail "scx_powerpack $* did not attach within $((${START_S:-60} * PATIENCE)) s ($i tries)"
 }
 
 # End it with signal $1 (INT); its exit status must be $2 (0).
@@ -50,11 +53,11 @@ stop() {
 
 kernel_is_back() {
 	local i
-	for i in $(seq 100); do
+	for i in $(seq $((100 * PATIENCE))); do
 		[ "$(<$SCX/state)" != disabled ] || return 0
 		nap 0.05
 	done
-	fail "the kernel's scheduler is not back after 5 s ($i tries)"
+	fail "the kernel's scheduler is not back after $((5 * PATIENCE)) s ($i tries)"
 }
 
 # Whether the kernel reports changes of cpu.max to a scheduler: since Linux 6.17.
@@ -76,7 +79,7 @@ json_list() { sed "s/.*\"$1\":\[\([^]]*\)\].*/\1/" | tr ',' ' '; }
 refused() {
 	local pattern=$1 output status=0
 	shift
-	output=$(timeout $((60 * ${PATIENCE:-1})) "$@" 2>&1) || status=$?
+	output=$(timeout $((60 * PATIENCE)) "$@" 2>&1) || status=$?
 	[ $status = 1 ] || fail "$* ended with $status, not 1: $output"
 	[ "$(printf '%s\n' "$output" | grep -c 'scx_powerpack: ')" = 1 ] || fail "$* said: $output"
 	printf '%s\n' "$output" | grep -qE "$pattern" || fail "$* said: $output"
