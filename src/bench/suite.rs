@@ -32,6 +32,7 @@ const SHIPPED: &[(&str, &str)] = &[
     ("sizes", include_str!("suites/sizes.toml")),
     ("loading", include_str!("suites/loading.toml")),
     ("containers", include_str!("suites/containers.toml")),
+    ("programs", include_str!("suites/programs.toml")),
     ("power", include_str!("suites/power.toml")),
 ];
 /// A workload that is a suite of its own is measured for the first time, after the second (s).

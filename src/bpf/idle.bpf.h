@@ -70,6 +70,13 @@ struct pp_walk {
 	u32 next;
 };
 
+/* Whether a walk is over a set: to find the next of it costs a call, which the verifier removes
+ * where this is false. */
+static __always_inline bool walks_set(void)
+{
+	return topology.nr_ranks > PP_LOOK_RANKS;
+}
+
 static __always_inline struct pp_walk walk_from(u32 rank)
 {
 	return (struct pp_walk){ .first = -1, .next = rank };
@@ -79,7 +86,7 @@ static __always_inline struct pp_walk walk_from(u32 rank)
  * no other. */
 static __always_inline s32 walk_on(struct pp_walk *walk, s32 rank, u32 step)
 {
-	if (topology.nr_ranks <= PP_LOOK_RANKS)
+	if (!walks_set())
 		return step < topology.nr_ranks ? cpu_at(step) : -1;
 	if (rank < 0 || rank == walk->first)
 		return -1;

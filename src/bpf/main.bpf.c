@@ -208,6 +208,16 @@ void BPF_STRUCT_OPS(powerpack_tick, struct task_struct *p)
 	tick_cpu(p, scx_bpf_task_cpu(p), scx_bpf_now());
 }
 
+/* sched_yield(): if none waits for the CPU @from goes on, as under the kernel's own scheduler; else
+ * it would be put back and taken again, some hundred times in each turn of a lock that spins that
+ * way. */
+bool BPF_STRUCT_OPS(powerpack_yield, struct task_struct *from, struct task_struct *to)
+{
+	if (!to && others_wait(scx_bpf_task_cpu(from)))
+		scx_bpf_task_set_slice(from, 0);
+	return false;
+}
+
 /* A task with some of its slice left stops only for a higher class. It would be kept in
  * the local DSQ; with no slice it comes to ops.enqueue instead. */
 static __always_inline void note_rt_preempts(struct task_struct *p, struct pp_task *task,
@@ -378,9 +388,9 @@ SCX_OPS_DEFINE(powerpack_ops, .init_task = (void *)powerpack_init_task,
 	       .set_weight = (void *)powerpack_set_weight,
 	       .select_cpu = (void *)powerpack_select_cpu, .enqueue = (void *)powerpack_enqueue,
 	       .dispatch = (void *)powerpack_dispatch, .running = (void *)powerpack_running,
-	       .tick = (void *)powerpack_tick, .stopping = (void *)powerpack_stopping,
-	       .update_idle = (void *)powerpack_update_idle, .disable = (void *)powerpack_disable,
-	       .cpu_online = (void *)powerpack_cpu_online,
+	       .tick = (void *)powerpack_tick, .yield = (void *)powerpack_yield,
+	       .stopping = (void *)powerpack_stopping, .update_idle = (void *)powerpack_update_idle,
+	       .disable = (void *)powerpack_disable, .cpu_online = (void *)powerpack_cpu_online,
 	       .cpu_offline = (void *)powerpack_cpu_offline,
 	       .cgroup_init = (void *)powerpack_cgroup_init,
 	       .cgroup_exit = (void *)powerpack_cgroup_exit,

@@ -31,8 +31,6 @@ verified_once s32 next_allowed(const struct pp_task *task __arg_nonnull, u32 ran
 	u32 word = rank_word(rank), i;
 	u64 bits = task->allowed[word] & online_ranks[word] & ~0ULL << rank % PP_WORD_BITS;
 
-	if (topology.nr_ranks <= PP_LOOK_RANKS)
-		return -1;
 	for (i = 0; !bits && i < topology.nr_words && i < PP_RANK_WORDS; i++) {
 		word = word + 1 < topology.nr_words ? (word + 1) % PP_RANK_WORDS : 0;
 		bits = task->allowed[word] & online_ranks[word];
@@ -72,7 +70,7 @@ verified_once s32 shortest_queue(const struct pp_task *task __arg_nonnull, s32 h
 			return empty;
 	}
 	bpf_for (step, 0, PP_LOOK_RANKS) {
-		s32 cpu = walk_on(&walk, next_allowed(task, walk.next), step);
+		s32 cpu = walk_on(&walk, walks_set() ? next_allowed(task, walk.next) : -1, step);
 		u32 load;
 
 		if (cpu < 0)
@@ -119,7 +117,7 @@ verified_once s32 fairest_queue(const struct pp_task *task __arg_nonnull, s32 he
 	if (task->queue != cpu_queue(here) || !has_own_rivals(here))
 		return here;
 	bpf_for (step, 0, PP_LOOK_RANKS) {
-		s32 cpu = walk_on(&walk, next_allowed(task, walk.next), step);
+		s32 cpu = walk_on(&walk, walks_set() ? next_allowed(task, walk.next) : -1, step);
 		s64 lead;
 
 		if (cpu < 0)

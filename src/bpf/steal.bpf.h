@@ -152,7 +152,7 @@ static bool take_from_cpus(s32 cpu)
 		from = efficient;
 	walk = walk_from(first_to_ask(cpu));
 	bpf_for (step, 0, PP_LOOK_RANKS) {
-		s32 other = walk_on(&walk, next_waiting_rank(walk.next), step);
+		s32 other = walk_on(&walk, walks_set() ? next_waiting_rank(walk.next) : -1, step);
 
 		if (other < 0)
 			break;

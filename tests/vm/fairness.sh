@@ -53,4 +53,27 @@ powerpack-load hogs --seconds 6 --count 1 --pin 1 >/tmp/normal.json
 wait $idle || true
 awk -v i="$(json_list cpu_s </tmp/idle.json)" 'BEGIN { exit !(i > 0 && i < 0.6) }' ||
 	fail "SCHED_IDLE got $(cat /tmp/idle.json)"
+
+# Who yields goes on if none waits for its CPU, and makes way for who does.
+yields() {
+	taskset -c 1 python3 - <<'PYTHON'
+import os, resource
+before = resource.getrusage(resource.RUSAGE_SELF)
+for _ in range(20000):
+    os.sched_yield()
+after = resource.getrusage(resource.RUSAGE_SELF)
+print(after.ru_nvcsw + after.ru_nivcsw - before.ru_nvcsw - before.ru_nivcsw)
+PYTHON
+}
+switches=$(yields)
+[ "$switches" -lt 1000 ] || fail "20,000 yields with no other on the CPU made $switches switches"
+powerpack-load hogs --seconds 600 --count 1 --pin 1 >/dev/null &
+hog=$!
+nap 0.3
+began=$(cut -d' ' -f14 /proc/$hog/task/*/stat | sort -n | tail -n 1)
+yields >/dev/null
+ended=$(cut -d' ' -f14 /proc/$hog/task/*/stat | sort -n | tail -n 1)
+kill -KILL $hog
+wait $hog 2>/dev/null || true
+[ "$ended" -gt "$began" ] || fail "20,000 yields left a hog on the same CPU no time: $began, $ended"
 stop

@@ -96,7 +96,7 @@ struct scx_cgroup_init_args {
 
 struct sched_ext_ops {
 	void *init_task, *enable, *set_cpumask, *set_weight, *select_cpu, *enqueue, *dispatch;
-	void *running, *tick, *stopping, *update_idle, *disable, *cpu_online, *cpu_offline;
+	void *running, *tick, *yield, *stopping, *update_idle, *disable, *cpu_online, *cpu_offline;
 	void *cgroup_init, *cgroup_exit, *cgroup_set_weight, *cgroup_set_bandwidth, *cgroup_move;
 	void *init, *exit;
 	void *dump, *dump_cpu, *dump_task;

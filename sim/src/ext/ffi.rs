@@ -88,6 +88,8 @@ pub struct Ops {
     pub dispatch: extern "C" fn(i32, TaskPtr),
     pub running: TaskOp,
     pub tick: TaskOp,
+    /// Never called here: no program yields.
+    pub yields: *const c_void,
     pub stopping: extern "C" fn(TaskPtr, bool),
     pub update_idle: extern "C" fn(i32, bool),
     pub disable: TaskOp,
@@ -123,5 +125,5 @@ unsafe extern "C" {
 const _: () = {
     assert!(size_of::<SchedExtEntity>() == 24);
     assert!(size_of::<TaskStruct>() == 88);
-    assert!(size_of::<Ops>() == 24 * 8 + 24);
+    assert!(size_of::<Ops>() == 25 * 8 + 24);
 };
