@@ -6,6 +6,8 @@ CPUS=$(nproc)
 CONFIG=/tmp/faults.toml
 # Whether the fault has ended the scheduler; for faults.sh.
 GONE=no
+# What loading and unloading take; for faults.sh to measure.
+LOADING_MS=1000 UNLOADING_MS=200
 # The tasks that must go on.
 workers=()
 
@@ -14,6 +16,12 @@ workers=()
 random_nap() {
 	local seconds
 	printf -v seconds '0.%03d' $((RANDOM % $1))
+	nap "$seconds"
+}
+# Sleep up to a tenth more than the $1 ms that something takes: the same part of it by the same seed.
+random_instant() {
+	local ms=$(($1 * (RANDOM % 1100) / 1000)) seconds
+	printf -v seconds '%d.%03d' $((ms / 1000)) $((ms % 1000))
 	nap "$seconds"
 }
 random_mode() {
@@ -60,8 +68,7 @@ fault_kill_loading() {
 	random_mode
 	scx_powerpack --mode $MODE >$LOG 2>&1 &
 	PID=$!
-	random_nap 999
-	random_nap 999
+	random_instant $LOADING_MS
 	kill -KILL $PID 2>/dev/null || true
 	gone
 }
@@ -75,7 +82,7 @@ fault_kill_switching() {
 }
 fault_kill_unloading() {
 	kill -INT $PID
-	random_nap 200
+	random_instant $UNLOADING_MS
 	kill -KILL $PID 2>/dev/null || true
 	gone
 }
@@ -83,7 +90,7 @@ fault_stop_while_loading() {
 	stop
 	scx_powerpack --mode packing >$LOG 2>&1 &
 	PID=$!
-	random_nap 999
+	random_instant $LOADING_MS
 	# What a script starts in the background does not hear Ctrl-C until it asks for it.
 	kill -TERM $PID
 	gone
@@ -113,11 +120,11 @@ fault_hotplug_loading() {
 	stop
 	scx_powerpack --mode packing >$LOG 2>&1 &
 	PID=$!
-	random_nap 999
+	random_instant $LOADING_MS
 	online $cpu 0
 	random_nap 300
 	online $cpu 1
-	for _ in $(seq 300); do
+	for _ in $(seq $((300 * PATIENCE))); do
 		! grep -q attached $LOG || return 0
 		kill -0 $PID 2>/dev/null || break
 		nap 0.1
@@ -225,7 +232,7 @@ fault_run_full() {
 	dd if=/dev/zero of=/run/full bs=64k >/dev/null 2>&1 || true
 	scx_powerpack --mode packing >$LOG 2>&1 &
 	PID=$!
-	for _ in $(seq 300); do
+	for _ in $(seq $((300 * PATIENCE))); do
 		! grep -q attached $LOG || break
 		kill -0 $PID 2>/dev/null || break
 		nap 0.1
@@ -258,9 +265,16 @@ fault_sysrq() {
 	grep -q 'ended the scheduler' $LOG || fail "the end is not reported: $(cat $LOG)"
 }
 fault_freeze() {
+	local delay_s=/sys/module/suspend/parameters/pm_test_delay
 	[ -w /sys/power/state ] || return 0
 	# It fails as the devices are to sleep, after all tasks were frozen.
 	echo freeze 2>/dev/null >/sys/power/state || true
+	[ -w /sys/power/pm_test ] || return 0
+	# A kernel with tests of suspend can leave them frozen for a while.
+	[ ! -w $delay_s ] || echo 1 >$delay_s
+	echo freezer >/sys/power/pm_test
+	echo freeze >/sys/power/state || fail "tasks cannot be frozen"
+	echo none >/sys/power/pm_test
 }
 fault_watch() {
 	random_worker

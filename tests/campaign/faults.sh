@@ -7,24 +7,27 @@ seed=$1 times=$2
 RANDOM=$seed
 COMPLAINTS='BUG|WARNING|Oops|stall|lockup|hung task|runtime error'
 WORK=/tmp/work
+PATH=$PATH:/usr/sbin # bpftool
 
-# Tasks that wake, compute, and say how far they are: one that is lost says nothing any more.
+# Tasks that wake, compute, and say how far they are: one that is lost says nothing any more. They sleep
+# for longer where the kernel is slow, and leave CPUs idle there too.
 start_workers() {
-	local nth
+	local nth sleep_s
 	mkdir -p $WORK
 	workers=()
 	for nth in 0 1 2 3 4 5; do
+		printf -v sleep_s '%d.%02d' $(((nth + 1) * PATIENCE / 100)) $(((nth + 1) * PATIENCE % 100))
 		bash -c 'exec {no}<> <(:); while :; do for ((i = 0; i < '$((nth * 20))'; i++)); do :; done
-			echo $((++n)) >'$WORK/$nth'; read -rt 0.0'$((nth + 1))' -u $no; done' &
+			echo $((++n)) >'$WORK/$nth'; read -rt '$sleep_s' -u $no; done' &
 		workers+=($!)
 	done
 }
 
-# Every worker goes on, within 5 s. $1: when.
+# Every worker goes on, within 5 s (PATIENCE times that). $1: when.
 workers_go_on() {
 	local nth before=() waits=${#workers[@]} i
 	for nth in "${!workers[@]}"; do before+=("$(<$WORK/"$nth")"); done
-	for i in $(seq 100); do
+	for i in $(seq $((100 * PATIENCE))); do
 		waits=0
 		for nth in "${!workers[@]}"; do
 			[ "$(<$WORK/"$nth")" != "${before[nth]}" ] || waits=$((waits + 1))
@@ -35,16 +38,22 @@ workers_go_on() {
 	fail "$waits workers do not go on $1 ($i looks)"
 }
 
+# How many maps and programs of ours the kernel has.
+ours_in_kernel() {
+	{ bpftool map show && bpftool prog show; } >/tmp/ours || fail "bpftool does not work"
+	grep -cE 'name (\.[a-z]*\.pp_|powerpack_)' /tmp/ours || true
+}
+
 # The agent is not there: nothing of it is.
 nothing_is_left() {
-	local maps
+	local ours
 	[ "$(<$SCX/state)" = disabled ] || fail "the agent has ended, and the scheduler is $(<$SCX/state)"
-	for _ in $(seq 50); do
-		maps=$(bpftool map list 2>/dev/null | grep -c 'name topology' || true)
-		[ "$maps" != 0 ] || return 0
+	for _ in $(seq $((50 * PATIENCE))); do
+		ours=$(ours_in_kernel)
+		[ "$ours" != 0 ] || return 0
 		nap 0.1
 	done
-	fail "$maps maps are left after the agent has ended"
+	fail "$ours maps and programs are left after the agent has ended: $(grep name /tmp/ours)"
 }
 
 agent_is_well() {
@@ -56,13 +65,27 @@ complaints() { dmesg | grep -E "$COMPLAINTS" | grep -vE 'kernel/sched/deadline.c
 
 begin() { start --config $CONFIG && GONE=no; }
 
+# Milliseconds that "$@" takes, in MS.
+time_ms() {
+	local began=${EPOCHREALTIME/./}
+	"$@"
+	MS=$(((${EPOCHREALTIME/./} - began) / 1000))
+}
+
 mapfile -t faults < <(declare -F | sed -n 's/^declare -f fault_//p')
 declare -A done_times
 echo '+cpu +pids' >$CGROUPS/cgroup.subtree_control
 echo 'mode = "packing"' >$CONFIG
 start_workers
 nap 0.5
+time_ms begin
+LOADING_MS=$MS
+time_ms stop
+UNLOADING_MS=$MS
+nothing_is_left
+echo "loading takes $LOADING_MS ms, unloading $UNLOADING_MS ms"
 begin
+[ "$(ours_in_kernel)" != 0 ] || fail "nothing of ours is found in the kernel while it is loaded"
 for ((nth = 1; nth <= times; nth++)); do
 	fault=${faults[RANDOM % ${#faults[@]}]}
 	doing="fault $nth of seed $seed, $fault"
