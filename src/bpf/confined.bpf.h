@@ -40,7 +40,7 @@ verified_once bool should_share(const struct pp_task *task __arg_nonnull, s32 cp
  * as the active set was last sized. */
 static __always_inline u64 roomy_word(const struct pp_task *task, u32 word)
 {
-	if (topology.nr_ranks <= PP_LOOK_RANKS)
+	if (!walks_set())
 		return task->allowed[word];
 	return task->allowed[word] & online_ranks[word] & (roomy_ranks[word] | idle_ranks[word]);
 }

@@ -13,6 +13,7 @@
 /* Once in this many dispatches a CPU looks at the other LLCs' queues first: one
  * whose CPUs have all left the active set is served by no others. */
 #define PP_STEAL_FIRST_EVERY 8
+
 /* Whether queue @own of @cpu goes before queue @shared: by their first tasks. */
 static __always_inline bool own_first(s32 cpu, u32 own, u32 shared)
 {

@@ -87,7 +87,7 @@ static __always_inline void note_room(const struct pp_cpu *cpu, u32 rank)
 static __always_inline u32 note_rank(struct pp_cpu *cpu, u32 rank, u64 now)
 {
 	cpu->util = cpu->online ? pp_util(cpu_util_now(cpu, now)) : 0;
-	if (topology.nr_ranks > PP_LOOK_RANKS)
+	if (walks_set())
 		note_room(cpu, rank);
 	is_rank_waiting(rank);
 	return cpu->util;

@@ -63,7 +63,7 @@ verified_once s32 shortest_queue(const struct pp_task *task __arg_nonnull, s32 h
 	u32 step, load_min = ~0U;
 	s32 best = here;
 
-	if (topology.nr_ranks > PP_LOOK_RANKS) {
+	if (walks_set()) {
 		s32 empty = empty_queue(task, here, end);
 
 		if (empty >= 0)
