@@ -20,6 +20,8 @@ run_test() {
 	# What a test that failed has left running would keep its output open for ever; timeout is the leader of
 	# its group.
 	kill -KILL -- -$pid 2>/dev/null
+	# A box is a machine of its own (tests/vm/box.bash), whose service would load a scheduler in the next test.
+	[ ! -e /sys/fs/cgroup/box/cgroup.kill ] || echo 1 >/sys/fs/cgroup/box/cgroup.kill
 	[ $status = 0 ] || return $status
 	if [ "$(cat /sys/kernel/sched_ext/state)" != disabled ]; then
 		echo "a scheduler is still loaded"
