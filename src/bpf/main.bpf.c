@@ -210,10 +210,13 @@ void BPF_STRUCT_OPS(powerpack_tick, struct task_struct *p)
 
 /* sched_yield(): if none waits for the CPU @from goes on, as under the kernel's own scheduler; else
  * it would be put back and taken again, some hundred times in each turn of a lock that spins that
- * way. */
+ * way. That is why no kfunc is called before a counter says that one waits: what gets into the local
+ * DSQ without being counted is seen by the next tick. */
 bool BPF_STRUCT_OPS(powerpack_yield, struct task_struct *from, struct task_struct *to)
 {
-	if (!to && others_wait(scx_bpf_task_cpu(from)))
+	s32 cpu = bpf_get_smp_processor_id();
+
+	if (!to && (cpu_state(cpu)->direct_waiting || queues_wait(cpu)))
 		scx_bpf_task_set_slice(from, 0);
 	return false;
 }
