@@ -212,4 +212,12 @@ static __always_inline u64 task_run_pessimistic(const struct pp_task *task)
 	return task->nr_runs >= PP_RUNS_KNOWN || left >= PP_LONG_RUN_NS ? left : PP_LONG_RUN_NS;
 }
 
+/* Why @p stops. */
+static __always_inline enum pp_stop stop_of(const struct task_struct *p, bool runnable)
+{
+	if (p->flags & PF_EXITING)
+		return PP_STOP_EXITS;
+	return runnable || p->__state == TASK_RUNNING ? PP_STOP_GOES_ON : PP_STOP_SLEEPS;
+}
+
 #endif /* PP_ACCOUNT_BPF_H */

@@ -78,6 +78,7 @@ s32 BPF_STRUCT_OPS(powerpack_select_cpu, struct task_struct *p, s32 prev_cpu, u6
 	struct pp_task *task = task_of(p);
 	s32 here = bpf_get_smp_processor_id(), cpu;
 	u64 now = scx_bpf_now();
+	bool may_stack;
 	u32 scope;
 
 	if (!task)
@@ -89,13 +90,9 @@ s32 BPF_STRUCT_OPS(powerpack_select_cpu, struct task_struct *p, s32 prev_cpu, u6
 	/* Left to ops.enqueue, which holds it. */
 	if (is_throttled(task))
 		return prev_cpu;
-	if ((wake_flags & SCX_WAKE_SYNC) && may_stack(task, scope, here)) {
-		count(PP_EV_WAKE_SYNC);
-		note_why(p, task, PP_WHY_WAKER, here);
-		run_on(p, task, here, 0);
-		go_direct(here);
-		return here;
-	}
+	may_stack = (wake_flags & SCX_WAKE_SYNC) && can_stack(task, scope, here);
+	if (may_stack && pp_stacks(policy_now(), scope, topology.group_run_ns != 0))
+		return stack(p, task, here);
 	cpu = claim_for_scope(scope, task, prev_cpu);
 	if (cpu >= 0) {
 		count(PP_EV_WAKE_IDLE);
@@ -103,6 +100,9 @@ s32 BPF_STRUCT_OPS(powerpack_select_cpu, struct task_struct *p, s32 prev_cpu, u6
 		run_on(p, task, cpu, 0);
 		return cpu;
 	}
+	/* All are busy: the waker's CPU is free next. */
+	if (may_stack)
+		return stack(p, task, here);
 	return task->restricted ? prev_cpu : queueing_cpu(prev_cpu);
 }
 
@@ -210,8 +210,8 @@ void BPF_STRUCT_OPS(powerpack_tick, struct task_struct *p)
 
 /* sched_yield(): if none waits for the CPU @from goes on, as under the kernel's own scheduler; else
  * it would be put back and taken again, some hundred times in each turn of a lock that spins that
- * way. That is why no kfunc is called before a counter says that one waits: what gets into the local
- * DSQ without being counted is seen by the next tick. */
+ * way. That is why no kfunc is called before a counter says that one waits: what gets into the
+ * local DSQ without being counted is seen by the next tick. */
 bool BPF_STRUCT_OPS(powerpack_yield, struct task_struct *from, struct task_struct *to)
 {
 	s32 cpu = bpf_get_smp_processor_id();
@@ -229,14 +229,6 @@ static __always_inline void note_rt_preempts(struct task_struct *p, struct pp_ta
 	cpu->rt_preempts = 1;
 	task->rt_preempted = true;
 	scx_bpf_task_set_slice(p, 0);
-}
-
-/* Why @p stops. */
-static __always_inline enum pp_stop stop_of(const struct task_struct *p, bool runnable)
-{
-	if (p->flags & PF_EXITING)
-		return PP_STOP_EXITS;
-	return runnable || p->__state == TASK_RUNNING ? PP_STOP_GOES_ON : PP_STOP_SLEEPS;
 }
 
 /* A running task that is given another nice value, affinity or cgroup is taken off its CPU as

@@ -276,11 +276,21 @@ verified_once bool should_wait(struct pp_task *task __arg_nonnull, s32 cpu, bool
 	return pp_should_wait(policy_now(), &wait);
 }
 
-/* Whether a task that @here wakes and makes way for takes its place. */
-static __always_inline bool may_stack(const struct pp_task *task, u32 scope, s32 here)
+/* Whether a task that @here wakes and makes way for can take its place. */
+static __always_inline bool can_stack(const struct pp_task *task, u32 scope, s32 here)
 {
-	return !task->restricted && pp_stacks(policy_now(), scope, topology.group_run_ns != 0) &&
-	       cpu_state(here)->online && is_active(here) && may_go_direct(here);
+	return !task->restricted && cpu_state(here)->online && is_active(here) &&
+	       in_scope(scope, here) && may_go_direct(here);
+}
+
+/* Let it do so; a task that is woken, without any queue. */
+static __always_inline s32 stack(struct task_struct *p, struct pp_task *task, s32 here)
+{
+	count(PP_EV_WAKE_SYNC);
+	note_why(p, task, PP_WHY_WAKER, here);
+	run_on(p, task, here, 0);
+	go_direct(here);
+	return here;
 }
 
 /* Run @p on a surplus CPU: the one it is on if its slice ended there, after what
