@@ -33,13 +33,17 @@ pub struct Program {
 /// By name, how what they print is read, and about how long they take if their
 /// arguments do not say (s).
 type Known = (&'static str, ReadFigures);
-const KNOWN: [Known; 6] = [
+const KNOWN: [Known; 10] = [
     ("hackbench", hackbench),
     ("cyclictest", cyclictest),
     ("stress-ng", stress_ng),
     ("schbench", schbench),
     ("rt-app", rt_app),
     ("powerpack-load", powerpack_load),
+    ("sysbench", sysbench),
+    ("wrk", wrk),
+    ("pgbench", pgbench),
+    ("tbench", tbench),
 ];
 const GUESS_S: f64 = 10.0;
 
@@ -196,6 +200,44 @@ fn powerpack_load(output: &str) -> Option<Figures> {
     Some(Figures::from([(Metric::RoundTripNs, report["ns_per_round"].as_f64()?)]))
 }
 
+/// "total time: 3.3838s", "99th percentile: 13.95" (ms; with `--percentile=99`).
+fn sysbench(output: &str) -> Option<Figures> {
+    let elapsed_s = output.split("total time:").nth(1)?.trim_start().split('s').next()?;
+    let mut figures = Figures::from([(Metric::ElapsedS, elapsed_s.parse().ok()?)]);
+    figures.extend(after(output, "99th percentile:").map(|ms| (Metric::ResponseP99Us, 1e3 * ms)));
+    Some(figures)
+}
+
+/// "Requests/sec: 1234.56"; with `--latency` "99% 1.23ms".
+fn wrk(output: &str) -> Option<Figures> {
+    let mut figures = Figures::from([(Metric::RecordsPerS, after(output, "Requests/sec:")?)]);
+    let p99 = output.split("99%").nth(1).and_then(|rest| rest.split_whitespace().next());
+    figures.extend(p99.and_then(us_of).map(|us| (Metric::ResponseP99Us, us)));
+    Some(figures)
+}
+
+/// A time as wrk prints it: "950.00us", "1.23ms" or "1.01s".
+fn us_of(text: &str) -> Option<f64> {
+    let number = text.trim_end_matches(|c: char| c.is_alphabetic());
+    let unit_us = match &text[number.len()..] {
+        "us" => 1.0,
+        "ms" => 1e3,
+        "s" => 1e6,
+        _ => return None,
+    };
+    Some(unit_us * number.parse::<f64>().ok()?)
+}
+
+/// "tps = 1234.5 (without initial connection time)"
+fn pgbench(output: &str) -> Option<Figures> {
+    Some(Figures::from([(Metric::RecordsPerS, after(output, "tps =")?)]))
+}
+
+/// "Throughput 123.4 MB/sec  4 clients  4 procs  max_latency=1.234 ms": a record is a MB.
+fn tbench(output: &str) -> Option<Figures> {
+    Some(Figures::from([(Metric::RecordsPerS, after(output, "Throughput")?)]))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -226,6 +268,31 @@ mod tests {
             \t  99.9th: 1234       (1 samples)\n\t  min=1, max=4025\n";
         let figures = read("schbench -m 2", text);
         assert_eq!((figures[&Metric::WakeP99Us], figures[&Metric::WakeMaxUs]), (95.0, 4025.0));
+    }
+
+    /// As printed by the versions of Debian 12.
+    #[test]
+    fn what_servers_clients_print_is_read() {
+        let text = "    total time:                          3.3838s\n\
+            Latency (ms):\n         99th percentile:                       13.95\n";
+        let figures = read("sysbench threads run", text);
+        assert_eq!(
+            (figures[&Metric::ElapsedS], figures[&Metric::ResponseP99Us]),
+            (3.3838, 13950.0)
+        );
+        let text = "  Latency Distribution\n     50%  512.00us\n     99%    1.25ms\n\
+            Requests/sec:   9876.50\nTransfer/sec:      7.80MB\n";
+        let figures = read("wrk -c 8", text);
+        assert_eq!(
+            (figures[&Metric::RecordsPerS], figures[&Metric::ResponseP99Us]),
+            (9876.5, 1250.0)
+        );
+        let text = "latency average = 3.2 ms\ninitial connection time = 9.1 ms\n\
+            tps = 1234.5 (without initial connection time)\n";
+        assert_eq!(read("pgbench -c 8", text)[&Metric::RecordsPerS], 1234.5);
+        let text = "Throughput 12.5 MB/sec  4 clients  4 procs  max_latency=9.034 ms\n";
+        assert_eq!(read("tbench 4", text)[&Metric::RecordsPerS], 12.5);
+        assert_eq!((us_of("1.5s"), us_of("3.0m")), (Some(1.5e6), None));
     }
 
     #[test]

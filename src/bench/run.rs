@@ -1,9 +1,10 @@
 //! One load under one system, once.
 
 use std::collections::BTreeMap;
+use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail, ensure};
 use powerpack_load::record::{Report, TaskReport};
@@ -25,6 +26,9 @@ const PATIENCE_S: f64 = 60.0;
 const WAIT_MAX: Duration = Duration::from_secs(1);
 /// What runs beside a load does so for this time before it.
 const BESIDE_LEAD: Duration = Duration::from_secs(1);
+/// How long a server may take until it can be used, and how often that is tried.
+const READY_MAX: Duration = Duration::from_secs(120);
+const READY_POLL: Duration = Duration::from_millis(200);
 /// The time limit of a program.
 const PROGRAM_MAX_S: f64 = 600.0;
 
@@ -53,6 +57,7 @@ impl Runner<'_> {
         // Removed last, when all has ended.
         let _cgroups = load.cgroups.make().context("its cgroups")?;
         let mut beside = self.start_beside(&load.beside)?;
+        load.ready.as_ref().map_or(Ok(()), |ready| self.wait_ready(ready))?;
         // Before it starts, as tracing interrupts all CPUs as it begins.
         let traced = idle::trace(load, meter::online_cpus()?);
         let traced = traced.as_ref();
@@ -109,6 +114,26 @@ impl Runner<'_> {
             thread::sleep(BESIDE_LEAD);
         }
         processes
+    }
+
+    /// Repeats the command until it succeeds. Fails if it does not in time, with what it said last.
+    fn wait_ready(&self, ready: &Beside) -> Result<()> {
+        let (program, arguments) = ready.command.split_first().context("ready: no command")?;
+        let begin = Instant::now();
+        loop {
+            if self.stop.load(Ordering::Relaxed) {
+                bail!(Interrupted);
+            }
+            let output = Command::new(program).args(arguments).stdin(Stdio::null()).output();
+            let output = output.with_context(|| format!("cannot run {program}"))?;
+            if output.status.success() {
+                return Ok(());
+            }
+            let said = String::from_utf8_lossy(&output.stderr);
+            let (limit_s, said) = (READY_MAX.as_secs(), last_line(&said));
+            ensure!(begin.elapsed() < READY_MAX, "{program} fails for {limit_s} s: {said}");
+            thread::sleep(READY_POLL);
+        }
     }
 
     /// Of loads of which only figures are shown there is no picture.

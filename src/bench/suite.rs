@@ -57,6 +57,8 @@ pub struct Load {
     pub what: What,
     /// What runs as long as it does.
     pub beside: Vec<Beside>,
+    /// A command that succeeds once what runs beside it can be used.
+    pub ready: Option<Beside>,
     /// The cgroups that are there meanwhile.
     pub cgroups: Cgroups,
     /// The governors' overhead is to be shown.
@@ -102,6 +104,8 @@ struct Entry {
     /// Commands that run as long as it does, and end with it.
     #[serde(default)]
     beside: Vec<String>,
+    /// A command that is repeated before the load begins until it succeeds: a server is up.
+    ready: Option<String>,
     /// The cgroup that it runs in: "/", the root, or one of its own.
     cgroup: Option<String>,
     /// What cgroups there are meanwhile, and what runs in them.
@@ -179,7 +183,7 @@ impl Suite {
 impl Load {
     fn of(info: LoadInfo, what: What) -> Self {
         let (beside, cgroups) = (vec![], Cgroups::default());
-        Load { info, what, beside, cgroups, overhead: false, trace_idle: false }
+        Load { info, what, beside, ready: None, cgroups, overhead: false, trace_idle: false }
     }
 
     /// The programs that it needs.
@@ -188,7 +192,8 @@ impl Load {
             What::Program(program) => Some(program.name()),
             _ => None,
         };
-        let beside = self.beside.iter().filter_map(|beside| beside.command.first());
+        let beside = self.beside.iter().chain(&self.ready);
+        let beside = beside.filter_map(|beside| beside.command.first());
         own.into_iter().chain(beside.map(String::as_str))
     }
 
@@ -228,6 +233,7 @@ impl Entry {
         let cgroups = Cgroups::new(self.cgroup.as_deref(), &self.cgroups)?;
         let (overhead, trace_idle) = (self.overhead, self.trace_idle);
         let mut load = Load { overhead, trace_idle, beside: self.beside()?, cgroups, ..load };
+        load.ready = self.ready.as_deref().map(|text| Beside::parse(text, None)).transpose()?;
         load.info.name = self.name.clone().unwrap_or(load.info.name);
         load.info.group.clone_from(&self.group);
         load.info.figures.clone_from(&self.figures);
