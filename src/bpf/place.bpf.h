@@ -276,11 +276,13 @@ verified_once bool should_wait(struct pp_task *task __arg_nonnull, s32 cpu, bool
 	return pp_should_wait(policy_now(), &wait);
 }
 
-/* Whether a task that @here wakes and makes way for can take its place. */
+/* Whether a task that @here wakes and makes way for can take its place. Not that of a long run,
+ * which makes way for none: what is received in its interrupt is said to make way too, and a task
+ * in the local DSQ takes the CPU from nobody. */
 static __always_inline bool can_stack(const struct pp_task *task, u32 scope, s32 here)
 {
 	return !task->restricted && cpu_state(here)->online && is_active(here) &&
-	       in_scope(scope, here) && may_go_direct(here);
+	       in_scope(scope, here) && may_go_direct(here) && !runs_long(here);
 }
 
 /* Let it do so; a task that is woken, without any queue. */
