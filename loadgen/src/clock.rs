@@ -149,6 +149,16 @@ pub fn set_nice(nice: i32) -> Result<()> {
     Ok(())
 }
 
+/// Makes the calling thread a real-time task (SCHED_FIFO). Fails when root would be needed.
+pub fn set_fifo(priority: i32) -> Result<()> {
+    let param = libc::sched_param { sched_priority: priority };
+    // SAFETY: a valid pointer; 0 means the calling thread.
+    if unsafe { libc::sched_setscheduler(0, libc::SCHED_FIFO, &raw const param) } != 0 {
+        bail!("cannot be a real-time task: {}", io::Error::last_os_error());
+    }
+    Ok(())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

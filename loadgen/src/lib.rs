@@ -2,6 +2,7 @@
 //! amount of work; none is calibrated while it runs, because calibrated loops drift under
 //! emulation.
 
+pub mod audio;
 pub mod clock;
 pub mod engine;
 pub mod hogs;

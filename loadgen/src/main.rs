@@ -14,7 +14,7 @@ use serde::Serialize;
 
 use powerpack_load::engine::{self, Course};
 use powerpack_load::periodic::TaskSpec;
-use powerpack_load::{hogs, pipe, workload};
+use powerpack_load::{audio, hogs, pipe, workload};
 use table::Table;
 
 /// Loads for measuring schedulers. Prints a table on a terminal, else one JSON
@@ -65,6 +65,17 @@ enum Load {
         #[arg(long)]
         pin: Option<usize>,
     },
+    /// Sound: each 5.3 ms a thread wakes a real-time one, which must be done before the next
+    Audio {
+        #[arg(long, default_value_t = 10.0)]
+        seconds: f64,
+        /// CPU time in each period of the thread that wakes (us)
+        #[arg(long, default_value_t = 300)]
+        application_us: u64,
+        /// CPU time in each period of the real-time thread (us)
+        #[arg(long, default_value_t = 700)]
+        server_us: u64,
+    },
     /// The threads of a workload
     Workload {
         #[arg(long, default_value_t = 10.0)]
@@ -102,6 +113,9 @@ fn run(load: Load, json: bool) -> Result<String> {
             show(&hogs::run(seconds, count, &nice, pin)?, json)
         }
         Load::Pipe { rounds, pin } => show(&pipe::run(rounds, pin)?, json),
+        Load::Audio { seconds, application_us, server_us } => {
+            show(&audio::run(seconds, [application_us, server_us])?, json)
+        }
         Load::Workload { seconds, settle, workload } => {
             let workload = Workload::find(&workload)?;
             let course = Course { seconds, settle, phases: workload.phases, ..Course::default() };

@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use powerpack_load::samples::Summary;
 use powerpack_load::schedstat::NonIdle;
-use powerpack_load::{hogs, pipe, record};
+use powerpack_load::{audio, hogs, pipe, record};
 
 /// A report that can be shown as text, several lines with or without an end.
 pub trait Table {
@@ -69,6 +69,16 @@ impl Table for hogs::Report {
         }
         line!(text, "all {:>11} {:>13.3}\n", self.total_work, self.cpu_s.iter().sum::<f64>());
         text + &self.non_idle.table()
+    }
+}
+
+impl Table for audio::Report {
+    fn table(&self) -> String {
+        let Self { periods, xruns, response } = self;
+        format!(
+            "{xruns} xruns in {periods} periods; done after {:.0} us, at most {:.0}",
+            response.p50_us, response.max_us
+        )
     }
 }
 

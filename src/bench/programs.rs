@@ -194,10 +194,19 @@ fn rt_app(output: &str) -> Option<Figures> {
     Some(Figures::from([(Metric::OverrunsPct, overruns_pct), (Metric::WakeMaxUs, longest)]))
 }
 
-/// Its `pipe`: "{"rounds":2000,"ns_per_round":14750.5}".
+/// Its `pipe`: "{"rounds":2000,"ns_per_round":14750.5}"; its `audio`:
+/// "{"periods":1875,"xruns":2,"response":{"p99_us":1100.5,"max_us":5400.1,..}}".
 fn powerpack_load(output: &str) -> Option<Figures> {
     let report: serde_json::Value = serde_json::from_str(output).ok()?;
-    Some(Figures::from([(Metric::RoundTripNs, report["ns_per_round"].as_f64()?)]))
+    let Some(xruns) = report["xruns"].as_f64() else {
+        return Some(Figures::from([(Metric::RoundTripNs, report["ns_per_round"].as_f64()?)]));
+    };
+    let response = &report["response"];
+    Some(Figures::from([
+        (Metric::OverrunsPct, 100.0 * xruns / report["periods"].as_f64()?),
+        (Metric::ResponseP99Us, response["p99_us"].as_f64()?),
+        (Metric::ResponseMaxUs, response["max_us"].as_f64()?),
+    ]))
 }
 
 /// "total time: 3.3838s", "99th percentile: 13.95" (ms; with `--percentile=99`).
@@ -253,6 +262,9 @@ mod tests {
         assert_eq!(hackbench[&Metric::ElapsedS], 0.235);
         let pipe = read("powerpack-load pipe", "{\"rounds\":2,\"ns_per_round\":14750.5}\n");
         assert_eq!(pipe[&Metric::RoundTripNs], 14750.5);
+        let text =
+            "{\"periods\":200,\"xruns\":2,\"response\":{\"p99_us\":1100.5,\"max_us\":5400.0}}\n";
+        assert_eq!(read("powerpack-load audio", text)[&Metric::OverrunsPct], 1.0);
         assert_eq!(read("gzip -1", "")[&Metric::ElapsedS], 9.0);
         let text = "# /dev/cpu_dma_latency set to 0us\n\
             T: 0 ( 4523) P: 0 I:1000 C:   2000 Min:      6 Act:   61 Avg:   60 Max:     178\n\
