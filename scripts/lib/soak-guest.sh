@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # In the VM: the soak. Prints a row of a table now and then. Argument: minutes.
 . "$TREE/tests/vm/lib.bash"
+. "$TREE/scripts/lib/complaints.sh"
 minutes=$1
 MODES=(packing spread balance energy auto)
 config=/tmp/soak.toml
@@ -66,6 +67,6 @@ change=$(((end_kb - settled_kb) * 1000 / settled_kb))
 [ ${change#-} -le 50 ] || fail "RSS went from $settled_kb to $end_kb kB"
 kill $load
 stop
-complaints=$(dmesg | grep -E 'BUG|WARNING|Oops|stall|lockup|hung task|runtime error' || true)
+complaints=$(dmesg | grep -E "$COMPLAINTS" || true)
 [ -z "$complaints" ] || fail "the kernel complains: $complaints"
 echo "$minutes minutes: RSS $settled_kb kB after five, $end_kb kB at the end; no stall, never loaded again"
