@@ -14,7 +14,8 @@ FAULT_SEEDS=20
 FAULTS_PER_SEED=100
 FAULT_KERNELS='7 6.12-checks'
 # It checks its locks and its memory at each use: of the host's time it takes some six times as long, so it has a
-# fifth of the faults of a seed, and a longer time limit (s).
+# fifth of the faults of a seed, and a longer time limit (s). Its CPUs are fast: as slow as those of the others, they
+# would be busy with what loads of the tests are to leave idle, under the kernel's scheduler too.
 SLOW_KERNEL=6.12-checks
 SLOW_FAULTS_PER_SEED=20
 SLOW_TIMEOUT=15000
@@ -26,12 +27,12 @@ tests_of() { printf 'tests/vm/%s.sh ' "$@"; }
 
 # A line for each job: its name, the options of scripts/vm, and the command in the VM, separated by "|".
 campaign_jobs() {
-	local kernel size seed timeout faults
+	local kernel size seed timeout faults clock
 	for kernel in $KERNELS; do
-		timeout=3000
-		[ "$kernel" != $SLOW_KERNEL ] || timeout=$SLOW_TIMEOUT
+		timeout=3000 clock=--slow-virtual-time
+		[ "$kernel" != $SLOW_KERNEL ] || timeout=$SLOW_TIMEOUT clock=--virtual-time
 		# shellcheck disable=SC2086 # lists of words
-		echo "kernels/$kernel|--kernel $kernel --slow-virtual-time --timeout $timeout|scripts/lib/vm-suite.sh $(tests_of $KERNEL_TESTS)"
+		echo "kernels/$kernel|--kernel $kernel $clock --timeout $timeout|scripts/lib/vm-suite.sh $(tests_of $KERNEL_TESTS)"
 	done
 	for kernel in $REFUSING_KERNELS; do
 		echo "kernels/$kernel|--kernel $kernel --slow-virtual-time|tests/campaign/refused.sh"
@@ -43,10 +44,10 @@ campaign_jobs() {
 	echo "sizes/1024|--slow-virtual-time --timeout 3000|env LARGE_CPUS=1024 scripts/lib/vm-suite.sh tests/vm/large.sh"
 	echo "others/$OTHERS_KERNEL|--kernel $OTHERS_KERNEL --slow-virtual-time --timeout 9000|tests/campaign/others.sh"
 	for kernel in $FAULT_KERNELS; do
-		timeout=5000 faults=$FAULTS_PER_SEED
-		[ "$kernel" != $SLOW_KERNEL ] || timeout=$SLOW_TIMEOUT faults=$SLOW_FAULTS_PER_SEED
+		timeout=5000 faults=$FAULTS_PER_SEED clock=--slow-virtual-time
+		[ "$kernel" != $SLOW_KERNEL ] || timeout=$SLOW_TIMEOUT faults=$SLOW_FAULTS_PER_SEED clock=--virtual-time
 		for ((seed = 1; seed <= FAULT_SEEDS; seed++)); do
-			echo "faults/$kernel/$seed|--kernel $kernel --slow-virtual-time --timeout $timeout|tests/campaign/faults.sh $seed $faults"
+			echo "faults/$kernel/$seed|--kernel $kernel $clock --timeout $timeout|tests/campaign/faults.sh $seed $faults"
 		done
 	done
 }
