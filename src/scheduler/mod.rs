@@ -190,6 +190,11 @@ impl<'a> Scheduler<'a> {
         Ok(self.skel.maps.exit_ring.as_fd().try_clone_to_owned()?)
     }
 
+    /// Whether the kernel has ended it.
+    pub fn has_ended(&self) -> bool {
+        self.kernel_exit().is_some()
+    }
+
     /// Detaches, and returns why the kernel had ended the scheduler, if it had.
     pub fn stop(mut self) -> Option<KernelExit> {
         let ended = self.kernel_exit();

@@ -333,18 +333,22 @@ impl<'a> Session<'a> {
         Ok(Counters::of(&self.scheduler.snapshot(&self.ranks)?))
     }
 
-    /// Detaches. Fails if the kernel had ended the scheduler.
     pub fn end(self) -> Result<End> {
-        match self.scheduler.stop() {
-            None => {
-                info!("detached: the kernel's own scheduler is back");
-                Ok(End::Stopped)
-            }
-            Some(exit) if exit.restart => Ok(End::Restart),
-            Some(exit) => {
-                exit.report.lines().for_each(|line| info!("{line}"));
-                bail!("the kernel ended the scheduler and is back on its own: {}", exit.reason)
-            }
+        detach(self.scheduler)
+    }
+}
+
+/// Detaches. Fails if the kernel had ended the scheduler.
+pub fn detach(scheduler: Scheduler<'_>) -> Result<End> {
+    match scheduler.stop() {
+        None => {
+            info!("detached: the kernel's own scheduler is back");
+            Ok(End::Stopped)
+        }
+        Some(exit) if exit.restart => Ok(End::Restart),
+        Some(exit) => {
+            exit.report.lines().for_each(|line| info!("{line}"));
+            bail!("the kernel ended the scheduler and is back on its own: {}", exit.reason)
         }
     }
 }
