@@ -1,11 +1,12 @@
 #!/usr/bin/env bash
 # In the VM: what may happen to a scheduler, by chance, from a seed. After each fault the kernel's
-# scheduler runs or ours, every task goes on, and nothing is left behind. faults.sh SEED TIMES
+# scheduler runs or ours, every task goes on, and nothing is left behind. faults.sh SEED TIMES [FAULT..]:
+# of all faults, or of these.
 . "$TREE/tests/vm/lib.bash"
 . "$TREE/tests/campaign/faults.bash"
+. "$TREE/scripts/lib/complaints.sh"
 seed=$1 times=$2
 RANDOM=$seed
-COMPLAINTS='BUG|WARNING|Oops|stall|lockup|hung task|runtime error'
 WORK=/tmp/work
 PATH=$PATH:/usr/sbin # bpftool
 
@@ -72,7 +73,23 @@ time_ms() {
 	MS=$(((${EPOCHREALTIME/./} - began) / 1000))
 }
 
-mapfile -t faults < <(declare -F | sed -n 's/^declare -f fault_//p')
+# A fault that hangs, or what comes after it, says so: the VM's own limit ends it without a word.
+FAULT_S=$((300 * PATIENCE))
+limit_fault() {
+	{
+		nap $FAULT_S
+		echo "failed: $doing takes more than $FAULT_S s"
+		kill -KILL $$
+	} &
+	limit=$!
+}
+unlimit_fault() {
+	kill -KILL $limit
+	wait $limit 2>/dev/null || true
+}
+
+faults=("${@:3}")
+[ ${#faults[@]} != 0 ] || mapfile -t faults < <(declare -F | sed -n 's/^declare -f fault_//p')
 declare -A done_times
 echo '+cpu +pids' >$CGROUPS/cgroup.subtree_control
 echo 'mode = "packing"' >$CONFIG
@@ -91,6 +108,7 @@ for ((nth = 1; nth <= times; nth++)); do
 	doing="fault $nth of seed $seed, $fault"
 	echo "$doing"
 	echo "$doing" >/dev/kmsg
+	limit_fault
 	"fault_$fault"
 	done_times[$fault]=$((${done_times[$fault]:-0} + 1))
 	workers_go_on "after $doing"
@@ -101,6 +119,7 @@ for ((nth = 1; nth <= times; nth++)); do
 		agent_is_well
 	fi
 	! complaints || fail "the kernel complains after $doing"
+	unlimit_fault
 done
 stop
 nothing_is_left
