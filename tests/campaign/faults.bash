@@ -247,9 +247,10 @@ fault_clock() {
 	random_nap 100
 	date -s "@$now" >/dev/null
 }
-# Nothing can be written to /run.
+# Nothing can be written to /run, which is small: to fill half of the memory takes minutes.
 fault_run_full() {
 	stop
+	mount -o remount,size=32M /run
 	dd if=/dev/zero of=/run/full bs=64k >/dev/null 2>&1 || true
 	! echo 'no room' 2>/dev/null >/run/more || fail "/run is not full"
 	scx_powerpack --mode packing >$LOG 2>&1 &
