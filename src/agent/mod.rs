@@ -88,8 +88,8 @@ fn run_once(cli: &Cli, ranks: Ranks, kept: &mut Kept, events: &Receiver<Event>) 
     let policy = kept.desired.policy(&ranks)?;
     let mut object = MaybeUninit::uninit();
     let scheduler = Scheduler::start(&ranks, policy, cli.verbose, &mut object)?;
-    // If CPUs came or went meanwhile the kernel attaches it and ends it at once: nobody is to be told that it
-    // is attached, systemd above all.
+    // If CPUs came or went meanwhile the kernel attaches it and ends it at once: then neither the log nor
+    // systemd may have that it is attached.
     if scheduler.has_ended() {
         return session::detach(scheduler);
     }
