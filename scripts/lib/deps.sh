@@ -55,6 +55,8 @@ private_apt() {
 
 installed() { dpkg-query -W -f '${Status}' "$1" 2>/dev/null | grep -q 'ok installed'; }
 
+installed_names() { dpkg-query -W -f '${Package}\n' | sort; }
+
 # Ask for the password, if one is needed, before a clock runs over the question.
 ensure_root() {
 	[ "$(id -u)" != 0 ] || return 0
@@ -77,6 +79,20 @@ ensure_packages() {
 	command -v apt-get >/dev/null || die "needs the packages ${missing[*]}, and this is no Debian"
 	ensure_root "installing ${missing[*]}"
 	stage "installing ${missing[*]}" install_packages "${missing[@]}"
+}
+
+# Install those of the packages that are missing, and let none of their servers run: Debian starts each, now and
+# with the machine. Who measures one starts it.
+ensure_packages_stopped() {
+	local before added services
+	before=$(installed_names)
+	ensure_packages "$@"
+	mapfile -t added < <(comm -13 <(echo "$before") <(installed_names))
+	[ ${#added[@]} != 0 ] && command -v systemctl >/dev/null || return 0
+	mapfile -t services < <(dpkg -L "${added[@]}" | sed -n 's#.*/systemd/system/\([^/@]*\.service\)$#\1#p' | sort -u)
+	[ ${#services[@]} != 0 ] || return 0
+	as_root systemctl --quiet disable "${services[@]}"
+	[ ! -d /run/systemd/system ] || as_root systemctl stop "${services[@]}"
 }
 
 # Whether QEMU's program $1 is there in a version whose virtual time is exact.
