@@ -20,8 +20,10 @@ SLOW_KERNEL=6.12-checks
 SLOW_FAULTS_PER_SEED=20
 SLOW_TIMEOUT=15000
 
-# On which other people's tests are run.
+# On which other people's tests are run, and what they need beside what our tests do.
 OTHERS_KERNEL=7
+# shellcheck disable=SC2034 # scripts/campaign installs them
+OTHERS_PACKAGES=(rt-app linux-perf)
 
 tests_of() { printf 'tests/vm/%s.sh ' "$@"; }
 

@@ -86,6 +86,7 @@ others_table() {
 			if (!($2 in known_system)) { known_system[$2] = 1; system_of[++nr_systems] = $2 }
 			if (!($3 in known)) { known[$3] = 1; program[++nr] = $3 }
 			verdict[$3, $2] = $4
+			value[$3, $2] = $5 ? " (" $5 ($6 ? " " $6 : "") ")" : ""
 		}
 		END {
 			printf "| program |"
@@ -98,7 +99,7 @@ others_table() {
 					is = verdict[program[p], system_of[i]]
 					if (is == "") is = "not run"
 					lost = is == "fail" && verdict[program[p], system_of[1]] == "pass"
-					printf " %s |", lost ? "**" is "**" : is
+					printf " %s%s |", lost ? "**" is "**" : is, value[program[p], system_of[i]]
 				}
 			}
 			print ""
@@ -132,7 +133,9 @@ write_campaign_page() {
 		echo "## Other people's tests"
 		echo
 		echo "Unchanged, with Linux $OTHERS_KERNEL: stress-ng's scheduler class, a second each, the line of it that sched-ext's own CI"
-		echo "uses, and rt-tests. In bold: what passes under the kernel's scheduler (EEVDF) and not under ours."
+		echo "uses, rt-tests, perf's benchmarks of schedulers, and rt-app's files. In bold: what passes under the kernel's"
+		echo "scheduler (EEVDF) and not under ours. Beside it, of one run: operations per second, the longest latency, the"
+		echo "time or that of a round trip; of rt-app the 99th percentile of how late its threads wake."
 		echo
 		others_table
 	} >"$page.new"
