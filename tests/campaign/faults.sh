@@ -11,14 +11,15 @@ WORK=/tmp/work
 PATH=$PATH:/usr/sbin # bpftool
 
 # Tasks that wake, compute, and say how far they are: one that is lost says nothing any more. They sleep
-# for longer where the kernel is slow, and leave CPUs idle there too.
+# for longer where the kernel is slow, and leave CPUs idle there too. By their nice value scripts/bad-builds
+# knows them.
 start_workers() {
 	local nth sleep_s
 	mkdir -p $WORK
 	workers=()
 	for nth in 0 1 2 3 4 5; do
 		printf -v sleep_s '%d.%02d' $(((nth + 1) * PATIENCE / 100)) $(((nth + 1) * PATIENCE % 100))
-		bash -c 'exec {no}<> <(:); while :; do for ((i = 0; i < '$((nth * 20))'; i++)); do :; done
+		nice -n 1 bash -c 'exec {no}<> <(:); while :; do for ((i = 0; i < '$((nth * 20))'; i++)); do :; done
 			echo $((++n)) >'$WORK/$nth'; read -rt '$sleep_s' -u $no; done' &
 		workers+=($!)
 	done
