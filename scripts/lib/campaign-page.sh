@@ -123,7 +123,7 @@ write_campaign_page() {
 		echo
 		echo "## Sizes"
 		echo
-		echo "In slow virtual time, in which a busy CPU takes four times as long as in virtual time ([testing.md](testing.md))."
+		echo "In virtual time; one and two CPUs in slow virtual time, in which a busy CPU takes four times as long ([testing.md](testing.md))."
 		echo
 		size_table
 		echo
