@@ -59,7 +59,7 @@ nothing_is_left() {
 }
 
 agent_is_well() {
-	[ "$(<$SCX/state)" = enabled ] || fail "the scheduler is $(<$SCX/state), and its agent runs: $(cat $LOG)"
+	[ "$(<$SCX/state)" = enabled ] || fail "the scheduler is $(<$SCX/state), and no fault was to end it: $(cat $LOG)"
 	scx_powerpack mode >/tmp/answer 2>&1 || fail "it does not answer: $(cat /tmp/answer)"
 }
 
