@@ -10,6 +10,8 @@ shift
 log=/tmp/kernel-tests.log
 output=/tmp/kernel-tests.output
 cpus=/sys/devices/system/cpu
+# Linux 6.12 itself warns in its deadline server when a CPU goes offline and no task is of its fair class.
+KNOWN=kernel/sched/deadline.c
 
 # Lines that are no results. What ends without a newline must not take one with it.
 quote() { awk '{ print "# " $0 }'; }
@@ -56,7 +58,7 @@ restore() {
 		echo "$system fail $1:CPUs online afterwards"
 		for cpu in "$cpus"/cpu[0-9]*/online; do echo 1 >"$cpu"; done
 	fi
-	if dmesg | grep -E "$COMPLAINTS" >/dev/null; then
+	if dmesg | grep -E "$COMPLAINTS" | grep -v "$KNOWN" >/dev/null; then
 		echo "$system fail $1:complaint in the kernel's log"
 		dmesg | quote
 	fi
