@@ -50,7 +50,7 @@ requeue_pi_tests() {
 	done
 }
 
-# Those that do not set the clock. Two run for longer than is needed if they are not told.
+# Those that do not set the clock. Without -t two run for longer than is needed.
 timer_tests() {
 	echo "timers 60 posix_timers"
 	echo "timers 60 nanosleep"
