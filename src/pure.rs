@@ -91,14 +91,8 @@ unsafe extern "C" {
     safe fn native_own_passes(own: &Rival, shared: &Rival, offset: u64) -> u64;
     safe fn native_starving_pause(nr: u32, servers: u32, waited: u64) -> u64;
     safe fn native_is_starving(since: u64, now: u64) -> i32;
-    safe fn native_should_preempt(
-        gap: i64,
-        run: u64,
-        left: u64,
-        expected: u64,
-        ran: u64,
-        bound: i32,
-    ) -> i32;
+    safe fn native_should_preempt(gap: i64, run: u64, left: u64, expected: u64, ran: u64) -> i32;
+    safe fn native_may_preempt(ran: u64, taken: u64, own: i32) -> i32;
     safe fn native_slice_of_ticks(tick: u64) -> u64;
     safe fn native_slice_over(expected: u64, ran: u64, slice: u64, short_waits: i32) -> i32;
     safe fn native_periods_over(began: u64, period: u64, now: u64) -> u64;
@@ -276,20 +270,20 @@ fn a_queue_is_overdue_with_much_work_or_if_it_is_never_empty() {
 
 #[test]
 fn preemption_is_for_the_shorter_the_earlier_and_not_at_once() {
-    let ask = |gap, run, left, ran| native_should_preempt(gap, run, left, left + ran, ran, 0);
+    let ask = |gap, run, left, ran| native_should_preempt(gap, run, left, left + ran, ran);
     assert_eq!(ask(-1, MS / 10, 3 * MS, 2 * MS), 1);
     assert_eq!(ask(1, MS / 10, 3 * MS, 2 * MS), 0, "due later");
     assert_eq!(ask(-1, 4 * MS, 3 * MS, 2 * MS), 0, "longer than what is left");
     assert_eq!(ask(-1, MS / 10, MS / 2, 2 * MS), 0, "nearly done");
-    assert_eq!(ask(-1, MS / 10, 3 * MS, MS / 10), 0, "only just begun");
-    let bound = |expected| native_should_preempt(-1, MS / 10, expected, expected, MS / 10, 1);
-    assert_eq!(bound(3 * MS), 1, "a task bound there does not wait for that");
-    assert_eq!(bound(3 * MS / 2), 0, "but leaves short runs alone");
+    assert_eq!(native_may_preempt(MS, MS, 0), 1);
+    assert_eq!(native_may_preempt(MS / 10, 5 * MS, 0), 0, "only just begun");
+    assert_eq!(native_may_preempt(MS / 10, 5 * MS, 1), 1, "a task that has no other CPU");
+    assert_eq!(native_may_preempt(MS / 10, MS / 5, 1), 0, "the CPU has just been taken from one");
 }
 
 #[test]
 fn short_runs_are_left_alone_until_they_are_long() {
-    let preempt = |expected, ran| native_should_preempt(-1, MS / 10, MS, expected, ran, 0);
+    let preempt = |expected, ran| native_should_preempt(-1, MS / 10, MS, expected, ran);
     assert_eq!(preempt(MS / 10, 3 * MS / 2), 0, "a batch of messages");
     assert_eq!(preempt(MS / 10, 2 * MS), 1, "it has become long");
     assert_eq!(preempt(2 * MS, MS), 1, "it was expected to be long");

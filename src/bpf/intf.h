@@ -173,6 +173,7 @@ struct pp_cpu {
 	u64 busy_ns;	      /* not idle since the scheduler was loaded */
 	u64 bound_updated_ns;
 	u64 exec_start_ns; /* when the running task was put on the CPU */
+	u64 taken_ns;	   /* when a waking task last took the CPU from one that ran */
 	struct pp_perf_peaks perf_peaks;
 	u64 curr_deadline;  /* its virtual deadline, by the clock of queue curr_queue */
 	u64 curr_run_ns;    /* how long it is expected to run in all */
@@ -202,7 +203,7 @@ struct pp_cpu {
 	enum pp_cpu_state state;
 } __attribute__((aligned(64)));
 /* It grows by whole cache lines with the table of events. Before them, they, rank and state. */
-_Static_assert(sizeof(struct pp_cpu) == (160 + 8 * PP_NR_EVENTS + 8 + 63) / 64 * 64,
+_Static_assert(sizeof(struct pp_cpu) == (168 + 8 * PP_NR_EVENTS + 8 + 63) / 64 * 64,
 	       "pp_cpu is shared with Rust");
 
 /* A queue is a DSQ and what is known of it. */

@@ -206,7 +206,7 @@ static __always_inline u64 running_left(const struct pp_cpu *cpu, u64 now)
 verified_once bool goes_before(const struct pp_task *task __arg_nonnull, s32 cpu, u64 now)
 {
 	const struct pp_cpu *state = cpu_state(cpu);
-	u64 left = running_left(state, now);
+	u64 left = running_left(state, now), ran = since(now, state->exec_start_ns);
 	struct pp_rival waking, curr;
 	s64 gap;
 
@@ -215,9 +215,8 @@ verified_once bool goes_before(const struct pp_task *task __arg_nonnull, s32 cpu
 	gap = rival_gap(cpu, &waking, &curr);
 	if (!state->running_since_ns)
 		return pp_goes_first(gap, task_run_left(task), left);
-	return (s64)(now - state->exec_start_ns) > 0 &&
-	       pp_should_preempt(gap, task_run_left(task), left, state->curr_run_ns,
-				 now - state->exec_start_ns, waking.own);
+	return ran && pp_may_preempt(ran, since(now, state->taken_ns), waking.own) &&
+	       pp_should_preempt(gap, task_run_left(task), left, state->curr_run_ns, ran);
 }
 
 /* Queue @p behind busy @cpu, and take the CPU if it is to go first, or what runs there would
@@ -225,15 +224,19 @@ verified_once bool goes_before(const struct pp_task *task __arg_nonnull, s32 cpu
 verified_once int wait_behind(struct task_struct *p __arg_trusted,
 			      struct pp_task *task __arg_nonnull, s32 cpu, u32 queue, u64 enq_flags)
 {
-	bool preempt = (enq_flags & SCX_ENQ_WAKEUP) && cpu_state(cpu)->running_since_ns &&
-		       goes_before(task, cpu, scx_bpf_now());
+	struct pp_cpu *state = cpu_state(cpu);
+	u64 now = scx_bpf_now();
+	bool preempt = (enq_flags & SCX_ENQ_WAKEUP) && state->running_since_ns &&
+		       goes_before(task, cpu, now);
 
 	/* Or clang makes two of all that follows. */
 	barrier_var(preempt);
 	insert_queue(p, task, queue, enq_flags);
-	if (preempt)
+	if (preempt) {
+		state->taken_ns = now;
 		count(PP_EV_PREEMPT);
-	if (preempt || cpu_state(cpu)->tickless)
+	}
+	if (preempt || state->tickless)
 		scx_bpf_kick_cpu(cpu, SCX_KICK_PREEMPT);
 	return 0;
 }

@@ -90,4 +90,12 @@ hogs=$!
 nap 1
 storm $hogs idle || fail "tasks that wait, and are moved to an idle CPU"
 kill $hogs
+
+# A program of many short tasks that wake each other, all on one CPU: these take it from the long ones a
+# four thousand times a second at most, or they would do nothing but switch.
+preempted() { scx_powerpack status --json | jq .counters.preempt; }
+begin_us=${EPOCHREALTIME/./} before=$(preempted)
+taskset -c 1 hackbench -g 2 -l 50 >/dev/null
+after=$(preempted) lasted_ms=$(((${EPOCHREALTIME/./} - begin_us) / 1000))
+[ $((after - before)) -le $((4 * lasted_ms + 100)) ] || fail "$((after - before)) preemptions in $lasted_ms ms"
 stop

@@ -122,6 +122,18 @@ fn a_per_cpu_thread_is_served_at_once_beside_a_hog() {
     assert_served(&kernel, 1..2, 3900, 0.2, 4.1);
 }
 
+/// Many short tasks of one CPU (a program that passes messages, under taskset) would do nothing but
+/// switch if each took it at once: the hog is interrupted four thousand times a second by them, and at its ticks.
+#[test]
+fn many_threads_of_a_cpu_take_it_four_thousand_times_a_second_at_most() {
+    let mut loads = vec![hog(100, CPU_2)];
+    loads.extend(vec![service(20, 2, CPU_2); 20]);
+    let kernel = run(&loads, 10);
+    let stops = kernel.tasks[0].waits;
+    assert!(stops <= 10 * (4000 + 250), "the hog was interrupted {stops} times");
+    assert_served(&kernel, 1..21, 4500, 0.2, 4.5);
+}
+
 /// Confined tasks that sleep come back with what they are owed, each time before one that has
 /// used more than its share: it waits for its turn among all, not for the end of them.
 #[test]
