@@ -118,8 +118,8 @@ verified_once int place_confined(struct task_struct *p __arg_trusted,
 	join_queue(task, cpu_queue(cpu));
 	note_efficient(task, scope == PP_SCOPE_EFFICIENT);
 	wait_behind(p, task, cpu, cpu_queue(cpu), enq_flags);
-	/* Here too if nothing runs there, or is left to run: it is idle, or about to be. */
-	if (cpu != here || (enq_flags & SCX_ENQ_LAST) || !cpu_state(here)->running_since_ns)
+	/* Whether another CPU is about to go idle is not known until the task is in its queue. */
+	if (cpu != here || may_miss(p, cpu, enq_flags))
 		scx_bpf_kick_cpu(cpu, 0);
 	return 0;
 }

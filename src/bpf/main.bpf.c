@@ -269,9 +269,9 @@ void BPF_STRUCT_OPS(powerpack_update_idle, s32 cpu, bool idle)
 	set_idle(rank_of(cpu), idle);
 	if (idle)
 		lower_perf_when_idle(state, cpu, now);
-	/* A task may have been queued after this CPU looked for one and before
-	 * it could be seen to be idle. */
-	if (idle && queues_wait(cpu))
+	/* A task may have been queued after this CPU looked for one and before it could be seen
+	 * to be idle. It is counted before the kernel has put it in the queue. */
+	if (idle && queues_counted(cpu))
 		scx_bpf_kick_cpu(cpu, 0);
 }
 

@@ -241,6 +241,19 @@ verified_once int wait_behind(struct task_struct *p __arg_trusted,
 	return 0;
 }
 
+/* Whether @cpu is idle, or may become so without having seen @p, which is being put in its queue.
+ * One that puts back what it ran looks for another task after that, or has found one before (Linux
+ * 6.12) if SCX_ENQ_LAST does not say otherwise: a kick would be an interrupt at each such switch.
+ */
+static __always_inline bool may_miss(const struct task_struct *p, s32 cpu, u64 enq_flags)
+{
+	if (enq_flags & SCX_ENQ_LAST)
+		return true;
+	if (cpu == scx_bpf_task_cpu(p) && p == bpf_get_current_task_btf())
+		return false;
+	return !cpu_state(cpu)->running_since_ns;
+}
+
 /* How long what runs on @cpu, or is about to, keeps @task from it. */
 static __always_inline u64 kept_by_running(const struct pp_task *task, s32 cpu, bool waking)
 {
@@ -352,7 +365,7 @@ verified_once int place_free(struct task_struct *p __arg_trusted,
 	 * the set serves this queue, whatever the scope of what waits in it. The kernel puts the
 	 * task in the queue only as this returns: one that looks before and is idle after must be
 	 * kicked, which comes later. */
-	if ((enq_flags & SCX_ENQ_LAST) || !cpu_state(cpu)->running_since_ns)
+	if (may_miss(p, cpu, enq_flags))
 		scx_bpf_kick_cpu(cpu, 0);
 	if (active_set.nr > 1 || cpu != here) {
 		idle = claim_idle(PP_SCOPE_ACTIVE, false, task, cpu);

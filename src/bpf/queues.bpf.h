@@ -361,6 +361,13 @@ verified_once s64 rival_gap(s32 cpu, const struct pp_rival *a __arg_nonnull,
 	return pp_rival_gap(a, b, &offset);
 }
 
+/* Whether a task waits in a queue that @cpu serves, or is about to, or has just left it. */
+static __always_inline bool queues_counted(s32 cpu)
+{
+	return queue_of(cpu_queue(cpu))->nr > 0 ||
+	       (is_active(cpu) && queue_of(llc_queue(cpu))->nr > 0);
+}
+
 /* Whether a task waits in queue @id; exact. */
 static __always_inline bool queue_waits(u32 id)
 {

@@ -17,4 +17,12 @@ for mode in packing spread; do
 		kill -0 $PID || fail "the scheduler ended under --$stressor"
 	done
 done
+
+# What yields is put back in a queue, and its CPU looks for another task anyway: it is not interrupted for that,
+# as it once was some ten thousand times here.
+interrupts() { awk '/IRQ work/ { for (i = 2; $i ~ /^[0-9]+$/; i++) sum += $i } END { print sum + 0 }' /proc/interrupts; }
+before=$(interrupts)
+stress-ng --yield 4 --timeout 1 >/tmp/stress.log 2>&1 || fail "stress-ng --yield: $(tail -n 3 /tmp/stress.log)"
+after=$(interrupts)
+[ $((after - before)) -lt 2000 ] || fail "$((after - before)) interrupts in a second of yields"
 stop
