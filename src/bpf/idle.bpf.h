@@ -96,6 +96,12 @@ static __always_inline s32 walk_on(struct pp_walk *walk, s32 rank, u32 step)
 	return cpu_at(rank);
 }
 
+/* Whether any CPU is idle. */
+static __always_inline bool is_any_idle(void)
+{
+	return topology.nr_words > 1 ? idle_words : idle_ranks[0];
+}
+
 /* Take the idle CPU at @rank; false if another CPU was faster. */
 static __always_inline bool claim_rank(u32 rank)
 {

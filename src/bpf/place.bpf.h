@@ -125,7 +125,7 @@ verified_once s32 claim_idle(u32 scope, bool whole_core, const struct pp_task *t
 		.whole_only = whole_core,
 	};
 
-	for (u32 tries = 0; tries < PP_CLAIM_TRIES; tries++) {
+	for (u32 tries = 0; tries < PP_CLAIM_TRIES && is_any_idle(); tries++) {
 		s32 rank = pp_pick_idle(policy_now(), &view, rank_of(prev_cpu));
 
 		if (rank < 0)
@@ -156,6 +156,8 @@ verified_once s32 claim_idle_large(u32 scope, const struct pp_task *task __arg_n
 
 static __always_inline s32 claim_for_scope(u32 scope, const struct pp_task *task, s32 prev_cpu)
 {
+	if (!is_any_idle())
+		return -1;
 	if (topology.nr_kinds > 1 && pp_may_overflow(scope))
 		return claim_idle_large(scope, task, prev_cpu);
 	return claim_idle(scope, false, task, prev_cpu);
@@ -311,6 +313,14 @@ static __always_inline s32 stack(struct task_struct *p, struct pp_task *task, s3
 	return here;
 }
 
+/* Whether there is a CPU to spill to: an idle one, or that where the slice of a task has ended.
+ * Where all are busy that saves working out how long it waits, which `why` shows of those it
+ * watches. */
+static __always_inline bool may_spill(s32 here, bool waking)
+{
+	return is_any_idle() || (!waking && !is_active(here)) || watched_pid;
+}
+
 /* Run @p on a surplus CPU: the one it is on if its slice ended there, after what
  * waits for that, else the nearest idle one. */
 verified_once bool spill(struct task_struct *p __arg_trusted, struct pp_task *task __arg_nonnull,
@@ -356,7 +366,8 @@ verified_once int place_free(struct task_struct *p __arg_trusted,
 		}
 	}
 	join_queue(task, llc_queue(cpu));
-	if (!should_wait(task, cpu, waking) && spill(p, task, here, enq_flags))
+	if (may_spill(here, waking) && !should_wait(task, cpu, waking) &&
+	    spill(p, task, here, enq_flags))
 		return 0;
 	count(PP_EV_QUEUED);
 	note_why(p, task, PP_WHY_QUEUED, cpu);
@@ -367,7 +378,7 @@ verified_once int place_free(struct task_struct *p __arg_trusted,
 	 * kicked, which comes later. */
 	if (may_miss(p, cpu, enq_flags))
 		scx_bpf_kick_cpu(cpu, 0);
-	if (active_set.nr > 1 || cpu != here) {
+	if (is_any_idle() && (active_set.nr > 1 || cpu != here)) {
 		idle = claim_idle(PP_SCOPE_ACTIVE, false, task, cpu);
 		if (idle >= 0)
 			scx_bpf_kick_cpu(idle, 0);
