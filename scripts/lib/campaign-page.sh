@@ -1,6 +1,9 @@
 # shellcheck shell=bash
-# docs/campaign.md, of the results of scripts/campaign: files of a line with status and seconds, and of what
-# the job printed. Sourced after page.sh.
+# docs/campaign.md, of the results of scripts/campaign: files of a line with status, seconds and commit, and of
+# what the job printed. Sourced, not run.
+
+# The commit at which result $1 was made. scripts/pages looks for these words.
+commit_of() { awk 'NR == 1 { print "at commit " $3; exit }' "$1"; }
 
 # The verdict of test $2 in result $1: ok, skipped, **failed**, or nothing.
 verdict_of() {
@@ -20,11 +23,11 @@ version_of() {
 	[ ! -e "$image" ] || file -bL "$image" | sed -n 's/.*version \([^ ]*\).*/\1/p'
 }
 
-# A row for each kernel: its version, and what became of the tests $1.., a column each.
+# A row for each kernel: its version, what became of the tests $1.., a column each, and the commit.
 kernel_table() {
 	local file kernel test
-	printf '| kernel | version |' && printf ' %s |' "$@" && echo
-	printf '| --- | --- |' && printf ' --- |%.0s' "$@" && echo
+	printf '| kernel | version |' && printf ' %s |' "$@" measured && echo
+	printf '| --- | --- |' && printf ' --- |%.0s' "$@" measured && echo
 	for file in "$results"/kernels:*; do
 		[[ -e $file && $file != *.log && $file != *.new ]] || continue
 		kernel=${file##*/kernels:}
@@ -35,24 +38,25 @@ kernel_table() {
 		else
 			for test in "$@"; do printf ' %s |' "$(verdict_of "$file" "$test")"; done
 		fi
-		echo
+		printf ' %s |\n' "$(commit_of "$file")"
 	done
 }
 
 # Of each size what it was measured to take.
 size_table() {
 	local size file figures=('loaded in' 'switched in' 'unloaded in') figure
-	printf '| CPUs | verdict |' && printf ' %s |' "${figures[@]}" && echo
-	echo '| ---: | --- | ---: | ---: | ---: |'
+	printf '| CPUs | verdict |' && printf ' %s |' "${figures[@]}" measured && echo
+	echo '| ---: | --- | ---: | ---: | ---: | --- |'
 	for size in $SIZES; do
 		file=$results/sizes:$size
 		[ -e "$file" ] || continue
 		printf '| %s | %s |' "$size" "$(verdict_of "$file" size)"
 		for figure in "${figures[@]}"; do printf ' %s |' "$(figure_of "$file" "$figure")"; done
-		echo
+		printf ' %s |\n' "$(commit_of "$file")"
 	done
-	[ ! -e "$results/sizes:1024" ] ||
-		printf '| 1,024, four of them online | %s | | | |\n' "$(verdict_of "$results/sizes:1024" large)"
+	file=$results/sizes:1024
+	[ ! -e "$file" ] ||
+		printf '| 1,024, four of them online | %s | | | | %s |\n' "$(verdict_of "$file" large)" "$(commit_of "$file")"
 }
 
 # How often each fault was, on each kernel, and which seeds failed.
@@ -63,10 +67,12 @@ fault_table() {
 		mapfile -t files < <(compgen -G "$results/faults:$kernel:*" | grep -vE '\.(log|new)$' || true)
 		[ ${#files[@]} != 0 ] || continue
 		awk -v kernel="$kernel" '
-			FNR == 1 { seeds++; if ($1 != 0) { sub(".*:", "", FILENAME); failed = failed " " FILENAME } }
+			FNR == 1 { seeds++; at[$3]; if ($1 != 0) { sub(".*:", "", FILENAME); failed = failed " " FILENAME } }
 			/^figure: / { times[$2] += $3; all += $3 }
 			END {
-				printf "%s: %d seeds, %d faults; %s.\n\n| fault | times |\n| --- | ---: |\n", kernel, seeds, all,
+				for (commit in at) commits = commits ", at commit " commit
+				printf "%s: %d seed%s, %d faults%s; %s.\n\n| fault | times |\n| --- | ---: |\n",
+					kernel, seeds, (seeds == 1 ? "" : "s"), all, commits,
 					failed ? "**failed with seeds" failed "**" : "after each all was well"
 				fflush()
 				for (name in times) printf "| %s | %d |\n", name, times[name] | "sort"
@@ -76,10 +82,10 @@ fault_table() {
 	done
 }
 
-# Other people's tests: a row each, a column for each scheduler. What passes under the kernel's and not
+# Other people's tests, of result $1: a row each, a column for each scheduler. What passes under the kernel's and not
 # under ours is in bold.
 others_table() {
-	local file=$results/others:$OTHERS_KERNEL
+	local file=$1
 	[ -e "$file" ] || { echo "Not run." && return; }
 	awk '
 		/^figure: / {
@@ -106,13 +112,14 @@ others_table() {
 		}' "$file"
 }
 
-# write_campaign_page RESULTS COMMIT PAGE
+# write_campaign_page RESULTS PAGE
 write_campaign_page() {
-	local results=$1 commit=$2 page=$3
+	local results=$1 page=$2 others=$1/others:$OTHERS_KERNEL
 	{
 		echo "# The campaign"
 		echo
-		echo "Made by \`scripts/campaign\` $commit; not edited by hand. What it does is in [testing.md](testing.md)."
+		echo "Made by \`scripts/campaign\` of the last result of each job; not edited by hand. What it does is in"
+		echo "[testing.md](testing.md)."
 		echo
 		echo "## Kernels"
 		echo
@@ -132,12 +139,15 @@ write_campaign_page() {
 		fault_table
 		echo "## Other people's tests"
 		echo
+		[ ! -e "$others" ] || printf 'Measured %s. ' "$(commit_of "$others")"
 		echo "Unchanged, with Linux $OTHERS_KERNEL: stress-ng's scheduler class, a second each, the line of it that sched-ext's own CI"
 		echo "uses, rt-tests, perf's benchmarks of schedulers, and rt-app's files. In bold: what passes under the kernel's"
 		echo "scheduler (EEVDF) and not under ours. Beside it, of one run: operations per second, the longest latency, the"
-		echo "time or that of a round trip; of rt-app the 99th percentile of how late its threads wake."
+		echo "time or that of a round trip; of rt-app the 99th percentile of how late its threads wake. In slow virtual time, in"
+		echo "which each of four busy CPUs does 62 million instructions a second: what a scheduler does so many times a"
+		echo "second, as to let a task that wakes take a CPU, costs twenty times the share of one that does a thousand million."
 		echo
-		others_table
+		others_table "$others"
 	} >"$page.new"
 	mv "$page.new" "$page"
 }
