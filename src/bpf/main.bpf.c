@@ -4,11 +4,11 @@
  *
  * The CPUs are ranked once, in the order in which they are to be filled; the
  * active set is a prefix of that order, sized by measured utilization. Tasks
- * run on active CPUs, wait for them within a latency budget, and spill beyond
- * it. The ops below are in the order in which the kernel calls them for a
- * task; each is a few lines. What they decide is in policy.h, how they do it in
- * place.bpf.h (wakeups), dispatch.bpf.h (what runs next), active.bpf.h (how
- * many CPUs); agent.bpf.h is what the agent calls. docs/how-it-decides.md has it in prose.
+ * run on active CPUs, wait for them within a latency budget, and spill beyond it. The ops below
+ * are in the order in which the kernel calls them for a task; each is a few lines. What they
+ * decide is in policy.h, how they do it in place.bpf.h (wakeups), dispatch.bpf.h (what runs next),
+ * active.bpf.h (how many CPUs); agent.bpf.h is what the agent calls.
+ * docs/how-it-decides.md has it in prose.
  */
 #include "agent.bpf.h"
 #include "cgroups.bpf.h"
@@ -269,8 +269,8 @@ void BPF_STRUCT_OPS(powerpack_update_idle, s32 cpu, bool idle)
 	set_idle(rank_of(cpu), idle);
 	if (idle)
 		lower_perf_when_idle(state, cpu, now);
-	/* A task may have been queued after this CPU looked for one and before it could be seen
-	 * to be idle. It is counted before the kernel has put it in the queue. */
+	/* One may have been queued after this CPU looked for a task and before it could be seen to
+	 * be idle; it is counted before the kernel has put it in the queue. */
 	if (idle && queues_counted(cpu))
 		scx_bpf_kick_cpu(cpu, 0);
 }
