@@ -120,7 +120,7 @@ fault_hotplug_all_but_one() {
 fault_hotplug_loading() {
 	local cpu=$((1 + RANDOM % (CPUS - 1)))
 	stop
-	scx_powerpack --mode packing >$LOG 2>&1 &
+	scx_powerpack --config $CONFIG >$LOG 2>&1 &
 	PID=$!
 	random_instant $LOADING_MS
 	online $cpu 0
@@ -253,7 +253,7 @@ fault_run_full() {
 	mount -o remount,size=32M /run
 	dd if=/dev/zero of=/run/full bs=64k >/dev/null 2>&1 || true
 	! echo 'no room' 2>/dev/null >/run/more || fail "/run is not full"
-	scx_powerpack --mode packing >$LOG 2>&1 &
+	scx_powerpack --config $CONFIG >$LOG 2>&1 &
 	PID=$!
 	for _ in $(seq $((300 * PATIENCE))); do
 		! grep -q attached $LOG || break
