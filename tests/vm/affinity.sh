@@ -91,7 +91,7 @@ nap 1
 storm $hogs idle || fail "tasks that wait, and are moved to an idle CPU"
 kill $hogs
 
-# A program of many short tasks that wake each other, all on one CPU: these take it from the long ones a
+# A program of many short tasks that wake each other, all on one CPU: these take it from the long ones
 # four thousand times a second at most, or they would do nothing but switch.
 preempted() { scx_powerpack status --json | jq .counters.preempt; }
 begin_us=${EPOCHREALTIME/./} before=$(preempted)

@@ -123,7 +123,8 @@ fn a_per_cpu_thread_is_served_at_once_beside_a_hog() {
 }
 
 /// Many short tasks of one CPU (a program that passes messages, under taskset) would do nothing but
-/// switch if each took it at once: the hog is interrupted four thousand times a second by them, and at its ticks.
+/// switch if each took it at once: the hog is interrupted four thousand times a second by them, and
+/// at its ticks.
 #[test]
 fn many_threads_of_a_cpu_take_it_four_thousand_times_a_second_at_most() {
     let mut loads = vec![hog(100, CPU_2)];
