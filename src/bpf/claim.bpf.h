@@ -44,7 +44,9 @@ verified_once s32 claim_idle(u32 scope, bool whole_core, const struct pp_task *t
 		.whole_only = whole_core,
 	};
 
-	for (u32 tries = 0; tries < PP_CLAIM_TRIES && is_any_idle(); tries++) {
+	if (!is_any_idle())
+		return -1;
+	for (u32 tries = 0; tries < PP_CLAIM_TRIES; tries++) {
 		s32 rank = pp_pick_idle(policy_now(), &view, rank_of(prev_cpu));
 
 		if (rank < 0)
@@ -75,8 +77,6 @@ verified_once s32 claim_idle_large(u32 scope, const struct pp_task *task __arg_n
 
 static __always_inline s32 claim_for_scope(u32 scope, const struct pp_task *task, s32 prev_cpu)
 {
-	if (!is_any_idle())
-		return -1;
 	if (topology.nr_kinds > 1 && pp_may_overflow(scope))
 		return claim_idle_large(scope, task, prev_cpu);
 	return claim_idle(scope, false, task, prev_cpu);

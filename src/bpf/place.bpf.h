@@ -282,7 +282,7 @@ verified_once int place_free(struct task_struct *p __arg_trusted,
 	 * kicked, which comes later. */
 	if (may_miss(p, cpu, enq_flags))
 		scx_bpf_kick_cpu(cpu, 0);
-	if (is_any_idle() && (active_set.nr > 1 || cpu != here)) {
+	if (active_set.nr > 1 || cpu != here) {
 		idle = claim_idle(PP_SCOPE_ACTIVE, false, task, cpu);
 		if (idle >= 0)
 			scx_bpf_kick_cpu(idle, 0);

@@ -90,8 +90,9 @@ verified_once int look_at_held_in(u32 id, u64 ns)
 }
 
 /* When to look at held tasks again: as the period ends, or before if cpu.max may change unheard. */
-static __always_inline u64 next_look(const struct pp_limit *limit, u64 now)
+verified_once u64 next_look(u32 id, u64 now)
 {
+	const struct pp_limit *limit = limit_of(id);
 	u64 over = since(now, limit->period_began_ns);
 	u64 left = over < limit->period_ns ? limit->period_ns - over : 0;
 
@@ -116,16 +117,23 @@ static __always_inline void begin_hold(struct pp_task *task, u32 id, u64 now)
 }
 
 /* The task is not held any more. By whoever is first: the timer, or the task's next enqueue. */
-static __always_inline void end_hold(struct pp_task *task)
+verified_once int uncount_held(struct pp_task *task __arg_nonnull)
 {
 	u32 id = task->held;
 
 	if (!id || __sync_val_compare_and_swap(&task->held, id, 0) != id)
-		return;
+		return 0;
 	__sync_fetch_and_add(&held_queue_of(id)->nr, -1);
 	if (__sync_fetch_and_add(&limit_of(id)->nr_held, -1) == 1)
 		limit_of(id)->throttled_ns +=
 			since(scx_bpf_now(), limit_of(id)->throttled_since_ns);
+	return 0;
+}
+
+static __always_inline void end_hold(struct pp_task *task)
+{
+	if (task->held)
+		uncount_held(task);
 }
 
 /* The agent, where it is the timer. */
@@ -151,7 +159,7 @@ verified_once bool hold(struct task_struct *p __arg_trusted, struct pp_task *tas
 	count(PP_EV_THROTTLE);
 	note_why(p, task, PP_WHY_THROTTLED, scx_bpf_task_cpu(p));
 	begin_hold(task, id, now);
-	look_at_held_in(id, next_look(limit_of(id), now));
+	look_at_held_in(id, next_look(id, now));
 	scx_bpf_dsq_insert(p, held_dsq(id), PP_SLICE_ALONE_NS, enq_flags);
 	return true;
 }
@@ -252,8 +260,8 @@ static __always_inline void move_held_off(s32 cpu)
 
 /* Whether @p, which is held, may run, by what its limit has. One that has been held for long runs
  * for the watchdog alone. */
-static __always_inline bool may_release(struct task_struct *p, struct pp_task *task, u32 looks,
-					u64 now)
+verified_once bool may_release(struct task_struct *p __arg_trusted,
+			       struct pp_task *task __arg_nonnull, u32 looks, u64 now)
 {
 	struct pp_limit *limit = limit_of(task->held);
 
@@ -296,7 +304,7 @@ static __always_inline int release_queue(u32 id)
 			release_task(BPF_FOR_EACH_ITER, p, task);
 			continue;
 		}
-		left = next_look(limit_of(task->held), now);
+		left = next_look(task->held, now);
 		next = seen && next < left ? next : left;
 		seen = true;
 	}
