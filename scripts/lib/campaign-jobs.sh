@@ -5,9 +5,9 @@
 # hotplug, which leaves 6.12 in disorder, is the last.
 KERNEL_TESTS='load switch stress policies realtime fairness cpu-max hotplug'
 KERNELS='6.12 6.12-plain 6.12-checks 7
-	debian-6.19-cloud debian-7.0-generic debian-7.1-cloud debian-7.2-rt debian-7-cloud debian-7-generic debian-7-rt'
-# Kernels on which nothing can be loaded, and that must be said.
-REFUSING_KERNELS='debian-6.12-cloud debian-6.12-rt'
+	debian-6.19-cloud debian-7.0-generic debian-7.2-rt debian-7-cloud debian-7-generic debian-7-rt'
+# Kernels on which nothing can be loaded, and what is to be said of it, by tests/campaign/refused.sh.
+REFUSING_KERNELS='debian-6.12-cloud:no-sched_ext debian-6.12-rt:no-sched_ext debian-7.1-cloud:old-pahole'
 SIZES='1 2 64 255'
 # Faults come from seeds, so many of them from each, on each of these kernels.
 FAULT_SEEDS=20
@@ -29,7 +29,7 @@ tests_of() { printf 'tests/vm/%s.sh ' "$@"; }
 
 # A line for each job: its name, the options of scripts/vm, and the command in the VM, separated by "|".
 campaign_jobs() {
-	local kernel size seed timeout faults clock
+	local kernel cause size seed timeout faults clock
 	for kernel in $KERNELS; do
 		timeout=3000 clock=--slow-virtual-time
 		[ "$kernel" != $SLOW_KERNEL ] || timeout=$SLOW_TIMEOUT clock=--virtual-time
@@ -37,7 +37,8 @@ campaign_jobs() {
 		echo "kernels/$kernel|--kernel $kernel $clock --timeout $timeout|scripts/lib/vm-suite.sh $(tests_of $KERNEL_TESTS)"
 	done
 	for kernel in $REFUSING_KERNELS; do
-		echo "kernels/$kernel|--kernel $kernel --slow-virtual-time|tests/campaign/refused.sh"
+		cause=${kernel#*:} kernel=${kernel%:*}
+		echo "kernels/$kernel|--kernel $kernel --slow-virtual-time|tests/campaign/refused.sh $cause"
 	done
 	# The CPUs of a VM are one after another what the host has: many are fast ones, or it takes hours.
 	for size in $SIZES; do

@@ -25,15 +25,16 @@ version_of() {
 
 # A row for each kernel: its version, what became of the tests $1.., a column each, and the commit.
 kernel_table() {
-	local file kernel test
+	local file kernel test cause
 	printf '| kernel | version |' && printf ' %s |' "$@" measured && echo
 	printf '| --- | --- |' && printf ' --- |%.0s' "$@" measured && echo
 	for file in "$results"/kernels:*; do
 		[[ -e $file && $file != *.log && $file != *.new ]] || continue
 		kernel=${file##*/kernels:}
 		printf '| %s | %s |' "$kernel" "$(version_of "$kernel")"
-		if grep -q '^ok  *refused$' "$file"; then
-			printf ' has no sched_ext, and that is said |'
+		cause=$(sed -n 's/^ok  *refused: //p' "$file")
+		if [ -n "$cause" ]; then
+			printf ' cannot load any (%s), and that is said |' "$cause"
 			printf ' |%.0s' "${@:2}"
 		else
 			for test in "$@"; do printf ' %s |' "$(verdict_of "$file" "$test")"; done
