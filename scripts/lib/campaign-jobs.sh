@@ -6,10 +6,9 @@
 KERNEL_TESTS='load switch stress policies realtime fairness cpu-max hotplug'
 KERNELS='6.12 6.12-plain 6.12-checks 7
 	debian-6.19-cloud debian-7.0-generic debian-7.2-rt debian-7-cloud debian-7-generic debian-7-rt'
-# Kernels on which nothing can be loaded, and what is to be said of it, by tests/campaign/refused.sh.
+# Kernels on which nothing can be loaded, each with the cause that is to be said (tests/campaign/refused.sh).
 REFUSING_KERNELS='debian-6.12-cloud:no-sched_ext debian-6.12-rt:no-sched_ext debian-7.1-cloud:old-pahole'
-# QEMU's emulation does not get through the boot of more CPUs: 96 had not come up after two minutes, 255 not after 30,
-# with and without virtual time.
+# QEMU's emulation does not get through the boot of more CPUs: 96 had not come up after two minutes, 255 not after 30.
 SIZES='1 2 64'
 # Faults come from seeds, so many of them from each, on each of these kernels.
 FAULT_SEEDS=20

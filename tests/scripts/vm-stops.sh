@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# scripts/vm ends its VM as it is told to stop.
+# scripts/vm ends its VM on SIGTERM.
 set -euo pipefail
 . "$(dirname "$0")/../../scripts/lib/common.sh"
 
@@ -7,7 +7,7 @@ mark=vm_stops.$$
 out=$(mktemp)
 trap 'pkill -KILL -f "$mark" || true; rm "$out"' EXIT
 
-# Whether a process with the mark in its arguments runs: of QEMU it is one.
+# Whether QEMU, or what starts it, runs with the mark on the kernel's command line.
 runs() { pgrep -f "qemu.*$mark" >/dev/null; }
 
 # Wait for $2.., at most $1 seconds.
