@@ -23,11 +23,8 @@ grep -qa '\<scx_bpf_now\>' /sys/kernel/btf/vmlinux || OFF_PCT=4
 # What cgroup $1 uses in $2 s must be $3 % of a CPU, within OFF_PCT. Where in a period the time begins and
 # ends decides on up to a quota more or less: of 100 periods that is 1 %.
 must_use() {
-	local begin before after
-	before=$(used_us "$1") begin=${EPOCHREALTIME/./}
-	nap "$2"
-	after=$(used_us "$1")
-	awk -v us=$((after - before)) -v elapsed=$((${EPOCHREALTIME/./} - begin)) -v want="$3" -v what="$1" -v off="$OFF_PCT" 'BEGIN {
+	measure_use "$1" "$2"
+	awk -v us="$USE_US" -v elapsed="$ELAPSED_US" -v want="$3" -v what="$1" -v off="$OFF_PCT" 'BEGIN {
 		pct = 100 * us / elapsed
 		print what ": " pct " % of a CPU, of " want
 		exit !(pct > want * (1 - off / 100) && pct < want * (1 + off / 100))

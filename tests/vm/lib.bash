@@ -122,15 +122,32 @@ end_cgroups() {
 	done
 }
 
-# How much of a CPU cgroup $1 uses in $2 s (%). Usage (us) is the first line; read without a process of
-# its own, which takes time between what is used and when, and from what is measured.
-pct_of() {
-	local stat=$CGROUPS/$1/cpu.stat before after begin
-	read -r _ before <"$stat"
-	begin=${EPOCHREALTIME/./}
+# USED_US is what cgroup $1 has used so far, AT_US when that was. Usage (us) is the first line; read without
+# a process of its own, which takes time between the two, and again where the shell waited for a CPU between.
+look_at_use() {
+	local begin _
+	for _ in {1..10}; do
+		begin=${EPOCHREALTIME/./}
+		read -r _ USED_US <"$CGROUPS/$1/cpu.stat"
+		AT_US=${EPOCHREALTIME/./}
+		[ $((AT_US - begin)) -gt 2000 ] || break
+	done
+}
+
+# USE_US is what cgroup $1 uses in ELAPSED_US, which are $2 s.
+measure_use() {
+	local before begin
+	look_at_use "$1"
+	before=$USED_US begin=$AT_US
 	nap "$2"
-	read -r _ after <"$stat"
-	echo $((100 * (after - before) / (${EPOCHREALTIME/./} - begin)))
+	look_at_use "$1"
+	ELAPSED_US=$((AT_US - begin)) USE_US=$((USED_US - before))
+}
+
+# How much of a CPU cgroup $1 uses in $2 s (%).
+pct_of() {
+	measure_use "$@"
+	echo $((100 * USE_US / ELAPSED_US))
 }
 
 # The tasks of cgroup $1 that can run are on one of CPUs $2.. (Of one that sleeps the kernel says where
