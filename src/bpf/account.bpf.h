@@ -99,6 +99,8 @@ static __always_inline void account_rt(struct pp_cpu *cpu, u64 now)
 	if (cpu->rt_preempts)
 		cpu->rt_est_ns = pp_run_est(cpu->rt_est_ns, ran);
 	cpu->rt_preempts = 0;
+	if (!ran)
+		return;
 	cpu->busy_ns += ran;
 	cpu->work_ns += pp_work(ran, capacity_now(cpu));
 	cpu->rt_ns += ran;

@@ -31,7 +31,11 @@ static __always_inline const u64 *ranks_for(u32 scope, s32 cpu)
 verified_once s32 claim_idle(u32 scope, bool whole_core, const struct pp_task *task __arg_nonnull,
 			     s32 prev_cpu)
 {
-	struct pp_view view = {
+	struct pp_view view;
+
+	if (!is_any_idle())
+		return -1;
+	view = (struct pp_view){
 		.idle = idle_ranks,
 		.idle_words = idle_words,
 		.siblings = ranks_in(topology.siblings),
@@ -43,9 +47,6 @@ verified_once s32 claim_idle(u32 scope, bool whole_core, const struct pp_task *t
 		.threads = topology.threads_per_core,
 		.whole_only = whole_core,
 	};
-
-	if (!is_any_idle())
-		return -1;
 	for (u32 tries = 0; tries < PP_CLAIM_TRIES; tries++) {
 		s32 rank = pp_pick_idle(policy_now(), &view, rank_of(prev_cpu));
 

@@ -77,8 +77,8 @@ s32 BPF_STRUCT_OPS(powerpack_select_cpu, struct task_struct *p, s32 prev_cpu, u6
 {
 	struct pp_task *task = task_of(p);
 	s32 here = bpf_get_smp_processor_id(), cpu;
+	bool sync = wake_flags & SCX_WAKE_SYNC;
 	u64 now = scx_bpf_now();
-	bool may_stack;
 	u32 scope;
 
 	if (!task)
@@ -90,8 +90,8 @@ s32 BPF_STRUCT_OPS(powerpack_select_cpu, struct task_struct *p, s32 prev_cpu, u6
 	/* Left to ops.enqueue, which holds it. */
 	if (is_throttled(task))
 		return prev_cpu;
-	may_stack = (wake_flags & SCX_WAKE_SYNC) && can_stack(task, scope, here);
-	if (may_stack && pp_stacks(policy_now(), scope, topology.group_run_ns != 0))
+	if (sync && pp_stacks(policy_now(), scope, topology.group_run_ns != 0) &&
+	    can_stack(task, scope, here))
 		return stack(p, task, here);
 	cpu = claim_for_scope(scope, task, prev_cpu);
 	if (cpu >= 0) {
@@ -101,7 +101,7 @@ s32 BPF_STRUCT_OPS(powerpack_select_cpu, struct task_struct *p, s32 prev_cpu, u6
 		return cpu;
 	}
 	/* All are busy: the waker's CPU is free next. */
-	if (may_stack)
+	if (sync && can_stack(task, scope, here))
 		return stack(p, task, here);
 	return task->restricted ? prev_cpu : queueing_cpu(prev_cpu);
 }
@@ -126,20 +126,11 @@ static __always_inline void place(struct task_struct *p, struct pp_task *task, u
 	place_free(p, task, scope, enq_flags);
 }
 
-/* A task that a real-time task has just preempted, and that is expected to go on soon: from the
- * CPU's own queue another CPU can take it if it does not. From the local DSQ none could. */
-static __always_inline void wait_for_rt(struct task_struct *p, struct pp_task *task, u64 enq_flags)
-{
-	u32 own = cpu_queue(scx_bpf_task_cpu(p));
-
-	join_queue(task, own);
-	insert_queue(p, task, own, enq_flags);
-}
-
 void BPF_STRUCT_OPS(powerpack_enqueue, struct task_struct *p, u64 enq_flags)
 {
 	struct pp_task *task = task_of(p);
-	struct pp_cpu *cpu = cpu_state(scx_bpf_task_cpu(p));
+	s32 cpu = scx_bpf_task_cpu(p);
+	struct pp_cpu *state = cpu_state(cpu);
 
 	if (!task) {
 		scx_bpf_dsq_insert(p, SCX_DSQ_GLOBAL, PP_SLICE_ALONE_NS, enq_flags);
@@ -152,14 +143,14 @@ void BPF_STRUCT_OPS(powerpack_enqueue, struct task_struct *p, u64 enq_flags)
 		note_wakeup(task);
 	/* ops.dispatch is not called any more on a CPU that goes offline, and it must
 	 * not kick others. The kernel wakes the CPU that gets the task. */
-	if (!cpu->online || is_dying_here()) {
-		note_why(p, task, PP_WHY_OFFLINE, scx_bpf_task_cpu(p));
-		run_on(p, task, scx_bpf_task_cpu(p), enq_flags);
+	if (!state->online || is_dying_here()) {
+		note_why(p, task, PP_WHY_OFFLINE, cpu);
+		run_on(p, task, cpu, enq_flags);
 		return;
 	}
 	if (task->limit && hold(p, task, enq_flags))
 		return;
-	if (cpu->rt_preempts && task->rt_preempted && !pp_is_rt_long(cpu->rt_est_ns, 0))
+	if (state->rt_preempts && task->rt_preempted && !pp_is_rt_long(state->rt_est_ns, 0))
 		wait_for_rt(p, task, enq_flags);
 	else
 		place(p, task, enq_flags);
@@ -175,30 +166,31 @@ void BPF_STRUCT_OPS(powerpack_dispatch, s32 cpu, struct task_struct *prev)
 void BPF_STRUCT_OPS(powerpack_running, struct task_struct *p)
 {
 	struct pp_task *task = task_of(p);
-	struct pp_cpu *cpu = cpu_state(scx_bpf_task_cpu(p));
+	s32 cpu = scx_bpf_task_cpu(p);
+	struct pp_cpu *state = cpu_state(cpu);
 	u64 now = scx_bpf_now();
-	bool direct = cpu->direct_waiting;
+	bool direct = state->direct_waiting;
 
 	if (!task)
 		return;
-	update_cpu_util(cpu, now);
-	account_rt(cpu, now);
-	cpu->running_since_ns = now;
-	cpu->exec_start_ns = now;
-	cpu->direct_waiting = 0;
-	cpu->curr_run_ns = task_run_pessimistic(task);
-	task->off_demand = is_off_demand(task, scx_bpf_task_cpu(p));
+	update_cpu_util(state, now);
+	account_rt(state, now);
+	state->running_since_ns = now;
+	state->exec_start_ns = now;
+	state->direct_waiting = 0;
+	state->curr_run_ns = task_run_pessimistic(task);
+	task->off_demand = is_off_demand(task, cpu);
 	leave_queue(task);
 	end_hold(task);
 	end_wait(task, now);
-	observe_running(p, task, scx_bpf_task_cpu(p), now);
-	follow_clock(task, scx_bpf_task_cpu(p));
-	set_curr(cpu, task);
+	observe_running(p, task, cpu, now);
+	follow_clock(task, cpu);
+	set_curr(state, task);
 	pass_clock(task);
-	update_perf_at_start(cpu, scx_bpf_task_cpu(p), task, now);
+	update_perf_at_start(state, cpu, task, now);
 	if (direct && !task->run_ns)
-		let_earlier_first(cpu, scx_bpf_task_cpu(p));
-	note_tickless(p, cpu, scx_bpf_task_cpu(p));
+		let_earlier_first(state, cpu);
+	note_tickless(p, state, cpu);
 	if (task->limit)
 		begin_limited(p, task);
 }
@@ -236,22 +228,23 @@ static __always_inline void note_rt_preempts(struct task_struct *p, struct pp_ta
 void BPF_STRUCT_OPS(powerpack_stopping, struct task_struct *p, bool runnable)
 {
 	struct pp_task *task = task_of(p);
-	struct pp_cpu *cpu = cpu_state(scx_bpf_task_cpu(p));
+	s32 cpu = scx_bpf_task_cpu(p);
+	struct pp_cpu *state = cpu_state(cpu);
 	u64 now = scx_bpf_now();
 
-	look_at_freq(cpu, scx_bpf_task_cpu(p));
-	account_run(task, cpu, now);
-	cpu->running_since_ns = 0;
-	cpu->rt_since_ns = now;
+	look_at_freq(state, cpu);
+	account_run(task, state, now);
+	state->running_since_ns = 0;
+	state->rt_since_ns = now;
 	if (!task)
 		return;
 	if (task->charged)
 		end_limited(task);
 	follow_cgroup(p, task, now, stop_of(p, runnable));
 	if (!runnable && p->__state != TASK_RUNNING)
-		account_sleep(task, cpu, now);
+		account_sleep(task, state, now);
 	else if (runnable && p->scx.slice)
-		note_rt_preempts(p, task, cpu);
+		note_rt_preempts(p, task, state);
 	refresh_kind(p, task);
 }
 

@@ -147,6 +147,16 @@ verified_once int wait_behind(struct task_struct *p __arg_trusted,
 	return 0;
 }
 
+/* A task that a real-time task has just preempted, and that is expected to go on soon: from the
+ * CPU's own queue another CPU can take it if it does not. From the local DSQ none could. */
+static __always_inline void wait_for_rt(struct task_struct *p, struct pp_task *task, u64 enq_flags)
+{
+	u32 own = cpu_queue(scx_bpf_task_cpu(p));
+
+	join_queue(task, own);
+	insert_queue(p, task, own, enq_flags);
+}
+
 /* Whether @cpu is idle, or may become so without having seen @p, which is being put in its queue.
  * One that puts back what it ran looks for another task after that, or has found one before (Linux
  * 6.12) if SCX_ENQ_LAST does not say otherwise: a kick would be an interrupt at each such switch.
@@ -201,7 +211,7 @@ verified_once bool should_wait(struct pp_task *task __arg_nonnull, s32 cpu, bool
 /* Whether a task that @here wakes and makes way for can take its place. Not that of a long run,
  * which makes way for none: what is received in its interrupt is said to make way too, and a task
  * in the local DSQ takes the CPU from nobody. */
-static __always_inline bool can_stack(const struct pp_task *task, u32 scope, s32 here)
+verified_once bool can_stack(const struct pp_task *task __arg_nonnull, u32 scope, s32 here)
 {
 	return !task->restricted && cpu_state(here)->online && is_active(here) &&
 	       in_scope(scope, here) && may_go_direct(here) && !runs_long(here);

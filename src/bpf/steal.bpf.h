@@ -142,12 +142,14 @@ static __always_inline u32 first_to_ask(s32 cpu)
  * alone, others leave the queues of those alone for the same reason. */
 static bool take_from_cpus(s32 cpu)
 {
-	u32 step, from = 0, efficient = efficient_below_ceiling();
-	u64 now = scx_bpf_now();
+	u32 step, from = 0, efficient;
 	struct pp_walk walk;
+	u64 now;
 
 	if (!is_any_waiting() || is_isolated(cpu) || rank_of(cpu) >= active_set.ceiling)
 		return false;
+	now = scx_bpf_now();
+	efficient = efficient_below_ceiling();
 	if (nr_waiting_efficient > 0 && rank_of(cpu) >= efficient)
 		from = efficient;
 	walk = walk_from(first_to_ask(cpu));
@@ -163,7 +165,7 @@ static bool take_from_cpus(s32 cpu)
 		if (!is_rank_waiting(rank_of(other)) || is_back_soon(cpu_state(other), now))
 			continue;
 		if ((is_active(cpu) || is_own_overdue(cpu_queue(other), now)) &&
-		    take_from(cpu_queue(other))) {
+		    take_first(cpu_queue(other))) {
 			count(PP_EV_STEAL);
 			return true;
 		}
