@@ -110,9 +110,6 @@ run_in() {
 	sh -c "echo \$\$ >$CGROUPS/$cgroup/cgroup.procs; exec \"\$@\"" sh "$@"
 }
 
-# What cgroup $1 has used so far (us).
-used_us() { awk '/^usage_usec/ { print $2 }' "$CGROUPS/$1/cpu.stat"; }
-
 # End what runs in cgroups $1.., and remove them.
 end_cgroups() {
 	local cgroup
@@ -132,6 +129,12 @@ look_at_use() {
 		AT_US=${EPOCHREALTIME/./}
 		[ $((AT_US - begin)) -gt 2000 ] || break
 	done
+}
+
+# What cgroup $1 has used so far (us).
+used_us() {
+	look_at_use "$1"
+	echo "$USED_US"
 }
 
 # USE_US is what cgroup $1 uses in ELAPSED_US, which are $2 s.
