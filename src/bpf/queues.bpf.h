@@ -290,12 +290,13 @@ verified_once u64 longest_wait(const struct pp_task *task __arg_nonnull, u32 id,
 	return pp_longest_wait(&queued, kept_ns, task_run_left(task), nr_servers(id));
 }
 
+/* Move the first task of queue @id, in which some wait by their count, to this CPU's local DSQ. */
 verified_once bool take_first(u32 id)
 {
 	return scx_bpf_dsq_move_to_local(id, 0);
 }
 
-/* Move the first task of queue @id, if there is one, to this CPU's local DSQ. */
+/* The same of a queue that is most often empty, which is seen without a call. */
 static __always_inline bool take_from(u32 id)
 {
 	return queue_of(id)->nr > 0 && take_first(id);
