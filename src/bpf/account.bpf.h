@@ -23,22 +23,17 @@ static __always_inline u32 capacity_now(const struct pp_cpu *cpu)
 	return pp_capacity_now(cpu->capacity, cpu->freq);
 }
 
-/* What a CPU's average would be now; it ran a task of ours since
- * running_since_ns, or nothing since updated_ns. */
+/* What a CPU's average would be now: from updated_ns on it ran nothing, and since running_since_ns
+ * a task of ours. */
 static __always_inline u32 cpu_util_now(const struct pp_cpu *cpu, u64 now)
 {
-	s64 delta = now - cpu->updated_ns;
+	u64 runs_since = cpu->running_since_ns ?: now;
+	s64 idle = runs_since - cpu->updated_ns;
 
-	if (cpu->running_since_ns)
-		return util_after(cpu->util_fp, 0, delta, capacity_now(cpu));
-	return util_after(cpu->util_fp, delta, 0, 0);
-}
-
-static __always_inline void update_cpu_util(struct pp_cpu *cpu, u64 now)
-{
-	cpu->util_fp = cpu_util_now(cpu, now);
-	if ((s64)(now - cpu->updated_ns) > 0)
-		cpu->updated_ns = now;
+	/* Being accounted, on that CPU. */
+	if (idle < 0)
+		runs_since = cpu->updated_ns;
+	return util_after(cpu->util_fp, idle, now - runs_since, capacity_now(cpu));
 }
 
 /* The same for the part that bound tasks use, summed separately: another CPU could not
@@ -50,28 +45,32 @@ static __always_inline void update_bound_util(struct pp_cpu *cpu, u64 now, u64 r
 	cpu->bound_updated_ns = now;
 }
 
-static __always_inline void update_task_util(struct pp_task *task, const struct pp_cpu *cpu,
-					     u64 now, u64 ran)
+/* Bring an average, and the time that it stands for, to @now: nothing ran until @begin, and what
+ * pp_decay_factor() makes of the time since is @factor. */
+static __always_inline void account_util(u32 *util_fp, u64 *updated_ns, u64 begin, u64 now,
+					 u64 factor, u32 capacity)
 {
-	task->util_fp =
-		util_after(task->util_fp, now - ran - task->updated_ns, ran, capacity_now(cpu));
-	task->updated_ns = now;
+	*util_fp = pp_util_toward(pp_util_decay(*util_fp, since(begin, *updated_ns)), factor,
+				  capacity);
+	*updated_ns = now;
 }
 
 /* Charge the time since the last account to the running task and its CPU. */
-verified_once int account_run(struct pp_task *task, struct pp_cpu *cpu __arg_nonnull, u64 now)
+static __always_inline void account_run(struct pp_task *task, struct pp_cpu *cpu, u64 now)
 {
-	u64 ran = now - cpu->running_since_ns;
+	u64 begin = cpu->running_since_ns, ran = since(now, begin), factor;
+	u32 capacity = capacity_now(cpu);
 
-	if (!cpu->running_since_ns || (s64)ran < 0)
-		return 0;
-	update_cpu_util(cpu, now);
+	if (!begin || !ran)
+		return;
+	factor = pp_decay_factor(ran);
+	account_util(&cpu->util_fp, &cpu->updated_ns, begin, now, factor, capacity);
 	cpu->busy_ns += ran;
-	cpu->work_ns += pp_work(ran, capacity_now(cpu));
+	cpu->work_ns += pp_work(ran, capacity);
 	cpu->running_since_ns = now;
 	if (!task)
-		return 0;
-	update_task_util(task, cpu, now, ran);
+		return;
+	account_util(&task->util_fp, &task->updated_ns, begin, now, factor, capacity);
 	if (task->off_demand)
 		update_bound_util(cpu, now, ran);
 	task->vtime += pp_vtime_delta(ran, task->weight);
@@ -79,7 +78,6 @@ verified_once int account_run(struct pp_task *task, struct pp_cpu *cpu __arg_non
 	task->runnable_ns += ran;
 	if (task->charged)
 		task->reserved_ns -= ran;
-	return 0;
 }
 
 /* For how long real-time tasks have had the CPU now. */
@@ -150,8 +148,9 @@ verified_once int promise(struct pp_task *task __arg_nonnull, u32 node, u32 miss
 	return 0;
 }
 
-/* A task wakes: what it will use, if it is free to move, is promised to @node. */
-static __always_inline void account_wakeup(struct pp_task *task, u32 node, u64 now)
+/* A task that ran on @cpu wakes: what it will use, if it is free to move, is promised to the node
+ * that it is for. */
+static __always_inline void account_wakeup(struct pp_task *task, s32 cpu, u64 now)
 {
 	u64 slept = since(now, task->updated_ns);
 	u32 util, missing;
@@ -168,7 +167,7 @@ static __always_inline void account_wakeup(struct pp_task *task, u32 node, u64 n
 	util = pp_util(pp_util_decay(task->util_fp, slept));
 	missing = task->off_demand || task->restricted ? 0 : pp_missing(task->util_est, util);
 	if (missing || task->promised)
-		promise(task, node, missing, now);
+		promise(task, home_node(cpu), missing, now);
 }
 
 /* What a task that is behind on a CPU of @capacity is assumed to use. */

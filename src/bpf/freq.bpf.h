@@ -38,7 +38,7 @@ static __always_inline u32 perf_floor(const struct pp_cpu *state)
 	return topology.perf_floor_of_rank[state->rank % PP_MAX_CPUS];
 }
 
-/* What to set a CPU to that runs @task; utilization is up to date. */
+/* What to set a CPU to that runs @task, whose utilization is up to date. */
 static __always_inline u32 perf_of(struct pp_cpu *state, const struct pp_task *task, bool race,
 				   u64 now)
 {
@@ -46,8 +46,8 @@ static __always_inline u32 perf_of(struct pp_cpu *state, const struct pp_task *t
 
 	util = util > est ? util : est;
 	return next_perf(state,
-			 pp_perf_target(pp_util(state->util_fp), util, race, state->capacity,
-					perf_floor(state)),
+			 pp_perf_target(pp_util(cpu_util_now(state, now)), util, race,
+					state->capacity, perf_floor(state)),
 			 now);
 }
 

@@ -86,7 +86,7 @@ s32 BPF_STRUCT_OPS(powerpack_select_cpu, struct task_struct *p, s32 prev_cpu, u6
 	look_at_idle_perf(now);
 	note_wakeup(task);
 	scope = scope_of_runnable(p, task);
-	account_wakeup(task, home_node(prev_cpu), now);
+	account_wakeup(task, prev_cpu, now);
 	/* Left to ops.enqueue, which holds it. */
 	if (is_throttled(task))
 		return prev_cpu;
@@ -173,7 +173,6 @@ void BPF_STRUCT_OPS(powerpack_running, struct task_struct *p)
 
 	if (!task)
 		return;
-	update_cpu_util(state, now);
 	account_rt(state, now);
 	state->running_since_ns = now;
 	state->exec_start_ns = now;

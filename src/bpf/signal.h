@@ -37,20 +37,27 @@ static const u32 pp_decay_inv[PP_HALF_LIFE_PERIODS + 1] = {
 	0x8b95c1e3, 0x88980e80, 0x85aac367, 0x82cd8698, 0x80000000,
 };
 
-/* y^dt * 2^32, linear between periods (the error is below 6e-5). */
+/* y^(step + part) * 2^32, linear between steps of a period (the error is below 6e-5). */
+static inline u64 pp_decay_between(u32 step, u64 part_ns)
+{
+	u64 from = pp_decay_inv[step], to = pp_decay_inv[step + 1];
+
+	return from - (((from - to) * part_ns) >> PP_PERIOD_SHIFT);
+}
+
+/* y^dt * 2^32. */
 static inline u64 pp_decay_factor(u64 dt_ns)
 {
 	u64 periods = dt_ns >> PP_PERIOD_SHIFT;
 	u64 part = dt_ns & ((1ULL << PP_PERIOD_SHIFT) - 1);
-	u32 step = periods % PP_HALF_LIFE_PERIODS;
-	u64 from, to;
 
+	/* Most runs and sleeps: a third of the instructions, as the compiler has both values. */
+	if (!periods)
+		return pp_decay_between(0, part);
 	if (periods >= PP_FORGOTTEN_PERIODS)
 		return 0;
-	from = pp_decay_inv[step];
-	to = pp_decay_inv[step + 1];
-	from -= ((from - to) * part) >> PP_PERIOD_SHIFT;
-	return from >> (periods / PP_HALF_LIFE_PERIODS);
+	return pp_decay_between(periods % PP_HALF_LIFE_PERIODS, part) >>
+	       (periods / PP_HALF_LIFE_PERIODS);
 }
 
 /* Utilization after dt_ns without running. */
@@ -59,12 +66,19 @@ static inline u32 pp_util_decay(u32 util_fp, u64 dt_ns)
 	return dt_ns ? (util_fp * pp_decay_factor(dt_ns)) >> 32 : util_fp;
 }
 
-/* Utilization after running for dt_ns at @capacity (0..1024). */
-static inline u32 pp_util_run(u32 util_fp, u64 dt_ns, u32 capacity)
+/* Utilization after running at @capacity (0..1024) for so long that @factor, pp_decay_factor(), is
+ * left of what was before. */
+static inline u32 pp_util_toward(u32 util_fp, u64 factor, u32 capacity)
 {
 	s64 full = capacity << PP_UTIL_SHIFT, gap = util_fp - full;
 
-	return dt_ns ? full + ((gap * (s64)pp_decay_factor(dt_ns)) >> 32) : util_fp;
+	return full + ((gap * (s64)factor) >> 32);
+}
+
+/* Utilization after running for dt_ns at @capacity. */
+static inline u32 pp_util_run(u32 util_fp, u64 dt_ns, u32 capacity)
+{
+	return dt_ns ? pp_util_toward(util_fp, pp_decay_factor(dt_ns), capacity) : util_fp;
 }
 
 /* From fixed point to 0..1024, rounded. */
