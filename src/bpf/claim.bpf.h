@@ -26,16 +26,11 @@ static __always_inline const u64 *ranks_for(u32 scope, s32 cpu)
 	return ranks_of_scope(scope);
 }
 
-/* Claim an idle CPU of @scope for the task; returns -1 if there is none. It is on a wholly idle
- * core, always if @whole_core, else if there is one. */
-verified_once s32 claim_idle(u32 scope, bool whole_core, const struct pp_task *task __arg_nonnull,
-			     s32 prev_cpu)
+/* claim_idle() where any CPU is idle. */
+verified_once s32 claim_one_of(u32 scope, bool whole_core, const struct pp_task *task __arg_nonnull,
+			       s32 prev_cpu)
 {
-	struct pp_view view;
-
-	if (!is_any_idle())
-		return -1;
-	view = (struct pp_view){
+	struct pp_view view = {
 		.idle = idle_ranks,
 		.idle_words = idle_words,
 		.siblings = ranks_in(topology.siblings),
@@ -56,6 +51,14 @@ verified_once s32 claim_idle(u32 scope, bool whole_core, const struct pp_task *t
 			return cpu_at(rank);
 	}
 	return -1;
+}
+
+/* Claim an idle CPU of @scope for the task; returns -1 if there is none. It is on a wholly idle
+ * core, always if @whole_core, else if there is one. Where all are busy, no function is called. */
+static __always_inline s32 claim_idle(u32 scope, bool whole_core, const struct pp_task *task,
+				      s32 prev_cpu)
+{
+	return is_any_idle() ? claim_one_of(scope, whole_core, task, prev_cpu) : -1;
 }
 
 /* Claim an idle CPU for a task that needs a large core but may overflow: a large one, else the next

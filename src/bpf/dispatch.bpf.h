@@ -104,7 +104,7 @@ static __always_inline bool may_stay(struct task_struct *prev, const struct pp_t
 		return true;
 	if (task->restricted)
 		return rank_of(cpu) < end_for(task, scope_of(task));
-	if (runs_long(cpu) && is_crowded(task, cpu))
+	if (runs_long(cpu, scx_bpf_now()) && is_crowded(task, cpu))
 		return false;
 	scope = scope_of(task);
 	if (pp_may_overflow(scope) && !is_misfit(task, cpu))
@@ -249,7 +249,8 @@ static __always_inline void tick_cpu(struct task_struct *p, s32 cpu, u64 now)
 	if (task->charged && !reserve_more(task))
 		scx_bpf_task_set_slice(p, 0);
 	refresh_kind(p, task);
-	if (!is_bound(p) && (is_misfit(task, cpu) || (runs_long(cpu) && is_crowded(task, cpu))))
+	if (!is_bound(p) &&
+	    (is_misfit(task, cpu) || (runs_long(cpu, now) && is_crowded(task, cpu))))
 		scx_bpf_task_set_slice(p, 0);
 }
 

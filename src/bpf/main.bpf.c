@@ -77,7 +77,7 @@ s32 BPF_STRUCT_OPS(powerpack_select_cpu, struct task_struct *p, s32 prev_cpu, u6
 {
 	struct pp_task *task = task_of(p);
 	s32 here = bpf_get_smp_processor_id(), cpu;
-	bool sync = wake_flags & SCX_WAKE_SYNC;
+	bool sync = wake_flags & SCX_WAKE_SYNC, waker_first, stacks;
 	u64 now = scx_bpf_now();
 	u32 scope;
 
@@ -90,20 +90,23 @@ s32 BPF_STRUCT_OPS(powerpack_select_cpu, struct task_struct *p, s32 prev_cpu, u6
 	/* Left to ops.enqueue, which holds it. */
 	if (is_throttled(task))
 		return prev_cpu;
-	if (sync && pp_stacks(policy_now(), scope, topology.group_run_ns != 0) &&
-	    can_stack(task, scope, here))
-		return stack(p, task, here);
-	cpu = claim_for_scope(scope, task, prev_cpu);
-	if (cpu >= 0) {
-		count(PP_EV_WAKE_IDLE);
-		note_why(p, task, PP_WHY_IDLE, cpu);
-		run_on(p, task, cpu, 0);
-		return cpu;
+	waker_first = sync && pp_stacks(policy_now(), scope, topology.group_run_ns != 0);
+	cpu = waker_first ? -1 : claim_for_scope(scope, task, prev_cpu);
+	/* Where all are busy the waker's CPU is free next. */
+	stacks = cpu < 0 && sync && can_stack(task, scope, here, now);
+	if (stacks) {
+		go_direct(here);
+		cpu = here;
+	} else if (waker_first) {
+		cpu = claim_for_scope(scope, task, prev_cpu);
 	}
-	/* All are busy: the waker's CPU is free next. */
-	if (sync && can_stack(task, scope, here))
-		return stack(p, task, here);
-	return task->restricted ? prev_cpu : queueing_cpu(prev_cpu);
+	if (cpu < 0)
+		return task->restricted ? prev_cpu : queueing_cpu(prev_cpu);
+	count(stacks ? PP_EV_WAKE_SYNC : PP_EV_WAKE_IDLE);
+	note_why(p, task, stacks ? PP_WHY_WAKER : PP_WHY_IDLE, cpu);
+	/* Bound it is not, or this would not be called. */
+	run_by(p, task, cpu, is_for_some_cpus(task) ? cpu_queue(cpu) : llc_queue(cpu), 0);
+	return cpu;
 }
 
 /* Put a task where it may wait or run, by the kind of its affinity. */
@@ -151,7 +154,7 @@ void BPF_STRUCT_OPS(powerpack_enqueue, struct task_struct *p, u64 enq_flags)
 	if (task->limit && hold(p, task, enq_flags))
 		return;
 	if (state->rt_preempts && task->rt_preempted && !pp_is_rt_long(state->rt_est_ns, 0))
-		wait_for_rt(p, task, enq_flags);
+		wait_for_rt(p, task, cpu, enq_flags);
 	else
 		place(p, task, enq_flags);
 	task->rt_preempted = false;

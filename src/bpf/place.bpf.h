@@ -12,7 +12,7 @@
 /* The order that what runs on a CPU has among the tasks that wait for it. */
 static __always_inline void set_curr(struct pp_cpu *state, const struct pp_task *task)
 {
-	state->curr_deadline = task_deadline(task);
+	state->curr_deadline = deadline_of(task);
 	state->curr_weight = task->weight;
 	state->curr_queue = task->queue;
 	if (is_cpu_queue(task->queue))
@@ -43,13 +43,13 @@ static __always_inline void note_tickless(const struct task_struct *p, struct pp
 		scx_bpf_kick_cpu(cpu, SCX_KICK_PREEMPT);
 }
 
-/* Put @p straight into the local DSQ of @cpu; no queue is involved. */
-verified_once int run_on(struct task_struct *p __arg_trusted, struct pp_task *task __arg_nonnull,
-			 s32 cpu, u64 enq_flags)
+/* Put @p straight into the local DSQ of @cpu; no queue is involved. Its clock is that of @queue. */
+static __always_inline void run_by(struct task_struct *p, struct pp_task *task, s32 cpu, u32 queue,
+				   u64 enq_flags)
 {
 	struct pp_cpu *state = cpu_state(cpu);
 
-	join_queue(task, is_for_own_queue(p, task) ? cpu_queue(cpu) : llc_queue(cpu));
+	join_queue(task, queue);
 	/* Wakers that come before it has begun to run see what is about to run. */
 	if (!state->running_since_ns) {
 		state->curr_run_ns = task_run_pessimistic(task);
@@ -57,6 +57,14 @@ verified_once int run_on(struct task_struct *p __arg_trusted, struct pp_task *ta
 		state->direct_waiting = 1;
 	}
 	scx_bpf_dsq_insert(p, SCX_DSQ_LOCAL_ON | cpu, slice_on(p, task, cpu), enq_flags);
+}
+
+/* The same by the clock that @p goes by on @cpu. */
+verified_once int run_on(struct task_struct *p __arg_trusted, struct pp_task *task __arg_nonnull,
+			 s32 cpu, u64 enq_flags)
+{
+	run_by(p, task, cpu, is_for_own_queue(p, task) ? cpu_queue(cpu) : llc_queue(cpu),
+	       enq_flags);
 	return 0;
 }
 
@@ -72,12 +80,12 @@ static __always_inline bool may_go_direct(s32 cpu)
 }
 
 /* Whether @cpu runs a task whose run is, or has become, long. */
-static __always_inline bool runs_long(s32 cpu)
+static __always_inline bool runs_long(s32 cpu, u64 now)
 {
 	const struct pp_cpu *state = cpu_state(cpu);
 
 	return state->running_since_ns &&
-	       pp_is_long(state->curr_run_ns, since(scx_bpf_now(), state->exec_start_ns));
+	       pp_is_long(state->curr_run_ns, since(now, state->exec_start_ns));
 }
 
 static __always_inline void go_direct(s32 cpu)
@@ -149,9 +157,10 @@ verified_once int wait_behind(struct task_struct *p __arg_trusted,
 
 /* A task that a real-time task has just preempted, and that is expected to go on soon: from the
  * CPU's own queue another CPU can take it if it does not. From the local DSQ none could. */
-static __always_inline void wait_for_rt(struct task_struct *p, struct pp_task *task, u64 enq_flags)
+static __always_inline void wait_for_rt(struct task_struct *p, struct pp_task *task, s32 cpu,
+					u64 enq_flags)
 {
-	u32 own = cpu_queue(scx_bpf_task_cpu(p));
+	u32 own = cpu_queue(cpu);
 
 	join_queue(task, own);
 	insert_queue(p, task, own, enq_flags);
@@ -211,20 +220,10 @@ verified_once bool should_wait(struct pp_task *task __arg_nonnull, s32 cpu, bool
 /* Whether a task that @here wakes and makes way for can take its place. Not that of a long run,
  * which makes way for none: what is received in its interrupt is said to make way too, and a task
  * in the local DSQ takes the CPU from nobody. */
-verified_once bool can_stack(const struct pp_task *task __arg_nonnull, u32 scope, s32 here)
+static __always_inline bool can_stack(const struct pp_task *task, u32 scope, s32 here, u64 now)
 {
-	return !task->restricted && cpu_state(here)->online && is_active(here) &&
-	       in_scope(scope, here) && may_go_direct(here) && !runs_long(here);
-}
-
-/* Let it do so; a task that is woken, without any queue. */
-static __always_inline s32 stack(struct task_struct *p, struct pp_task *task, s32 here)
-{
-	count(PP_EV_WAKE_SYNC);
-	note_why(p, task, PP_WHY_WAKER, here);
-	run_on(p, task, here, 0);
-	go_direct(here);
-	return here;
+	return !task->restricted && cpu_state(here)->online && is_active_in(scope, here) &&
+	       may_go_direct(here) && !runs_long(here, now);
 }
 
 /* Whether there is a CPU to spill to: an idle one, or that where the slice of a task has ended.
@@ -314,7 +313,7 @@ verified_once int place_bound(struct task_struct *p __arg_trusted,
 		return 0;
 	}
 	/* Not behind a long run, which would not be preempted for it. */
-	if ((enq_flags & SCX_ENQ_WAKEUP) && may_go_direct(cpu) && !runs_long(cpu)) {
+	if ((enq_flags & SCX_ENQ_WAKEUP) && may_go_direct(cpu) && !runs_long(cpu, scx_bpf_now())) {
 		run_on(p, task, cpu, enq_flags);
 		go_direct(cpu);
 		return 0;

@@ -229,9 +229,15 @@ verified_once u32 task_run_class(const struct pp_task *task __arg_nonnull)
 	return pp_run_class(task_run_left(task));
 }
 
-verified_once u64 task_deadline(const struct pp_task *task __arg_nonnull)
+static __always_inline u64 deadline_of(const struct pp_task *task)
 {
 	return pp_deadline(task->vtime, task_run_left(task), task->weight);
+}
+
+/* The same where there is more than one call. */
+verified_once u64 task_deadline(const struct pp_task *task __arg_nonnull)
+{
+	return deadline_of(task);
 }
 
 /* The task is about to be put in queue @id. */
@@ -302,12 +308,17 @@ static __always_inline bool take_from(u32 id)
 	return queue_of(id)->nr > 0 && take_first(id);
 }
 
+/* Whether the task, if it is not bound, may or is to run on some CPUs only. */
+static __always_inline bool is_for_some_cpus(const struct pp_task *task)
+{
+	return task->restricted || task->kept_small || task->workload == PP_WORKLOAD_EFFICIENT;
+}
+
 /* Whether the task is for the CPU's own queue: it may not run everywhere. */
 static __always_inline bool is_for_own_queue(const struct task_struct *p,
 					     const struct pp_task *task)
 {
-	return task->restricted || task->kept_small || task->workload == PP_WORKLOAD_EFFICIENT ||
-	       is_bound(p);
+	return is_for_some_cpus(task) || is_bound(p);
 }
 
 /* A task that has come from the queue of another CPU or LLC goes by the clock of those

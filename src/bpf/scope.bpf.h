@@ -138,6 +138,14 @@ static __always_inline bool in_scope(u32 scope, s32 cpu)
 	return test_rank(ranks_of_scope(scope), rank_of(cpu));
 }
 
+/* Whether @cpu is active, and of @scope. */
+static __always_inline bool is_active_in(u32 scope, s32 cpu)
+{
+	u32 rank = rank_of(cpu), word = rank_word(rank);
+
+	return ranks_of_scope(PP_SCOPE_ACTIVE)[word] & ranks_of_scope(scope)[word] & rank_bit(rank);
+}
+
 /* Whether what the task uses on @cpu is not for the active set to carry. On an active CPU that is
  * so for efficient tasks only: the scope of others is not computed at each switch. */
 static __always_inline bool is_off_demand(const struct pp_task *task, s32 cpu)

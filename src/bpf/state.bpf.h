@@ -290,7 +290,7 @@ static __always_inline bool is_bound(const struct task_struct *p)
 /* Whether @cpu is kept free of what is not bound to it (nohz_full). */
 static __always_inline bool is_isolated(s32 cpu)
 {
-	return rank_of(cpu) >= topology.nr_free;
+	return topology.nr_ranks > topology.nr_free && rank_of(cpu) >= topology.nr_free;
 }
 
 /* Whether @p, which is on @cpu, is to have no ticks there: on an isolated CPU, and for good. */
