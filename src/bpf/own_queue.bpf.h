@@ -56,11 +56,14 @@ verified_once s32 empty_queue(const struct pp_task *task __arg_nonnull, s32 here
 	return -1;
 }
 
-/* The CPU for whose queue the fewest wait, of those that are looked at. */
+/* The CPU, of those that are looked at, in whose queue the least waits that goes before the task:
+ * hogs do not, and if they counted, most of some short tasks that wake at once would wait for each
+ * other behind the CPU of the fewest hogs. */
 verified_once s32 shortest_queue(const struct pp_task *task __arg_nonnull, s32 here, u32 end)
 {
 	struct pp_walk walk = walk_from(rank_of(here));
-	u32 step, load_min = ~0U;
+	u32 step, class = task_run_class(task);
+	u64 ahead_min_ns = ~0ULL;
 	s32 best = here;
 
 	if (walks_set()) {
@@ -71,13 +74,15 @@ verified_once s32 shortest_queue(const struct pp_task *task __arg_nonnull, s32 h
 	}
 	bpf_for (step, 0, PP_LOOK_RANKS) {
 		s32 cpu = walk_on(&walk, walks_set() ? next_allowed(task, walk.next) : -1, step);
-		u32 load;
+		u64 ahead_ns;
 
 		if (cpu < 0)
 			break;
-		load = 2 * queue_of(cpu_queue(cpu))->nr + (cpu != here);
-		if (load < load_min && may_use(task, cpu, end)) {
-			load_min = load;
+		/* Of two that are equal, the one @here. */
+		ahead_ns = pp_expected_wait(queue_of(cpu_queue(cpu))->queued_ns, class, 0, 1) +
+			   (cpu != here);
+		if (ahead_ns < ahead_min_ns && may_use(task, cpu, end)) {
+			ahead_min_ns = ahead_ns;
 			best = cpu;
 		}
 	}

@@ -7,7 +7,7 @@
  *
  * A wakeup asks, in this order:
  *  1. pp_scope_of() (scope.h): which CPUs is this task for?
- *  2. may_stack() (place.bpf.h), if the wakeup is synchronous: may it have its waker's CPU?
+ *  2. can_stack() (place.bpf.h), if the wakeup is synchronous: may it have its waker's CPU?
  *  3. pp_pick_idle() (pick.h): if not, is one of those CPUs idle?
  *  4. pp_expected_wait(), pp_longest_wait(), pp_should_wait(): if not, is the queue of
  *     the active CPUs served soon enough, and is there capacity for this task?
