@@ -152,11 +152,13 @@ static __always_inline s64 common_lead(const struct pp_task *task, u32 id)
 			      topology.tick_ns);
 }
 
-/* Put the virtual time of a task that has come from another queue by the clock of @id. */
+/* Put the virtual time of a task that has come from another queue by the clock of @id. One that
+ * has slept has not competed with those of either: what they have had of their CPU is nothing that
+ * it owes, or is owed. */
 static __always_inline void change_queue(struct pp_task *task, u32 id)
 {
 	task->vtime = pp_vtime_move(task->vtime, queue_of(task->queue)->clock, queue_of(id)->clock);
-	if (is_cpu_queue(task->queue) && is_cpu_queue(id))
+	if (task->run_ns && is_cpu_queue(task->queue) && is_cpu_queue(id))
 		task->vtime -= common_lead(task, id);
 }
 
