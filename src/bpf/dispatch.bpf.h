@@ -7,6 +7,7 @@
 
 #include "freq.bpf.h"
 #include "confined.bpf.h"
+#include "rivals.bpf.h"
 #include "starving.bpf.h"
 #include "steal.bpf.h"
 

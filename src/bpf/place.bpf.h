@@ -8,6 +8,7 @@
 #include "claim.bpf.h"
 #include "observe.bpf.h"
 #include "own_queue.bpf.h"
+#include "rivals.bpf.h"
 
 /* The order that what runs on a CPU has among the tasks that wait for it. */
 static __always_inline void set_curr(struct pp_cpu *state, const struct pp_task *task)

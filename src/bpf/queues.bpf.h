@@ -333,53 +333,6 @@ static __always_inline void follow_clock(struct pp_task *task, s32 cpu)
 		join_queue(task, here);
 }
 
-static __always_inline void task_rival(const struct pp_task *task, struct pp_rival *rival)
-{
-	rival->deadline = task_deadline(task);
-	rival->clock = queue_of(task->queue)->clock;
-	rival->weight = task->weight;
-	rival->own = is_cpu_queue(task->queue);
-}
-
-/* What runs on a CPU, or is about to. */
-static __always_inline void curr_rival(const struct pp_cpu *state, struct pp_rival *rival)
-{
-	rival->deadline = state->curr_deadline;
-	rival->clock = queue_of(state->curr_queue)->clock;
-	rival->weight = state->curr_weight;
-	rival->own = is_cpu_queue(state->curr_queue);
-}
-
-/* The first task of queue @id; false: there is none. */
-verified_once bool head_rival(u32 id, struct pp_rival *rival __arg_nonnull)
-{
-	struct task_struct *head;
-	bool found = false;
-
-	rival->clock = queue_of(id)->clock;
-	rival->own = is_cpu_queue(id);
-	bpf_rcu_read_lock();
-	head = __COMPAT_scx_bpf_dsq_peek(id);
-	if (head) {
-		const struct pp_task *task = task_of(head);
-
-		rival->deadline = head->scx.dsq_vtime;
-		rival->weight = task ? task->weight : PP_WEIGHT_NICE_0;
-		found = true;
-	}
-	bpf_rcu_read_unlock();
-	return found;
-}
-
-/* How much later @a is due than @b; they compete for @cpu. */
-verified_once s64 rival_gap(s32 cpu, const struct pp_rival *a __arg_nonnull,
-			    const struct pp_rival *b __arg_nonnull)
-{
-	u64 offset = cpu_state(cpu)->clock_offset;
-
-	return pp_rival_gap(a, b, &offset);
-}
-
 /* Whether a task waits in a queue that @cpu serves, or is about to, or has just left it. */
 static __always_inline bool queues_counted(s32 cpu)
 {
