@@ -56,6 +56,13 @@ verified_once s32 empty_queue(const struct pp_task *task __arg_nonnull, s32 here
 	return -1;
 }
 
+/* How much waits for @cpu, in its own queue, that goes before a task of @class (ns). Not in the loop:
+ * the verifier would follow each class through each of its turns. */
+verified_once u64 waits_before(s32 cpu, u32 class)
+{
+	return pp_expected_wait(queue_of(cpu_queue(cpu))->queued_ns, class, 0, 1);
+}
+
 /* The CPU, of those that are looked at, in whose queue the least waits that goes before the task:
  * hogs do not, and if they counted, most of some short tasks that wake at once would wait for each
  * other behind the CPU of the fewest hogs. */
@@ -79,8 +86,7 @@ verified_once s32 shortest_queue(const struct pp_task *task __arg_nonnull, s32 h
 		if (cpu < 0)
 			break;
 		/* Of two that are equal, the one @here. */
-		ahead_ns = pp_expected_wait(queue_of(cpu_queue(cpu))->queued_ns, class, 0, 1) +
-			   (cpu != here);
+		ahead_ns = waits_before(cpu, class) + (cpu != here);
 		if (ahead_ns < ahead_min_ns && may_use(task, cpu, end)) {
 			ahead_min_ns = ahead_ns;
 			best = cpu;
