@@ -56,8 +56,8 @@ verified_once s32 empty_queue(const struct pp_task *task __arg_nonnull, s32 here
 	return -1;
 }
 
-/* How much waits for @cpu, in its own queue, that goes before a task of @class (ns). Not in the loop:
- * the verifier would follow each class through each of its turns. */
+/* How much waits in the queue of @cpu that goes before a task of @class (ns). Not in the loop
+ * itself: the verifier would follow each class through each of its turns. */
 verified_once u64 waits_before(s32 cpu, u32 class)
 {
 	return pp_expected_wait(queue_of(cpu_queue(cpu))->queued_ns, class, 0, 1);
