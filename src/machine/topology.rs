@@ -69,7 +69,7 @@ impl Ranks {
             *ROOT_PREFIX
         );
         order(&mut cpus, &energy_model::by_cpu());
-        append_offline(&mut cpus, &possible);
+        append_offline(&mut cpus, &possible, &isolated);
         cpus.sort_by_key(|cpu| cpu.isolated);
         Self::checked(cpus)
     }
@@ -266,13 +266,13 @@ fn kind_of(capacity: usize, sorted: &[usize]) -> usize {
 
 /// CPUs that are offline come last: nothing is known of where they are, so they
 /// are taken for full-size cores next to the last one.
-fn append_offline(cpus: &mut Vec<RankedCpu>, possible: &[usize]) {
+fn append_offline(cpus: &mut Vec<RankedCpu>, possible: &[usize], isolated: &[usize]) {
     let Some(last) = cpus.last().cloned() else { return };
     for &cpu in possible {
         if cpus.iter().all(|known| known.cpu != cpu) {
             let core = cpus.iter().map(|known| known.core).max().unwrap_or(0) + 1;
             let capacity = intf::pp_limits_PP_CAPACITY_MAX as usize;
-            let (online, isolated) = (false, false);
+            let (online, isolated) = (false, isolated.contains(&cpu));
             cpus.push(RankedCpu { cpu, core, capacity, online, isolated, ..last.clone() });
         }
     }
@@ -355,11 +355,12 @@ pub mod tests {
     #[test]
     fn offline_cpus_come_last_and_are_not_counted_as_cores() {
         let mut cpus = flat(2, 1).cpus;
-        append_offline(&mut cpus, &[0, 1, 2, 3]);
+        append_offline(&mut cpus, &[0, 1, 2, 3], &[3]);
         let ranks = Ranks::checked(cpus).unwrap();
         assert_eq!(numbers(&ranks), [0, 1, 2, 3]);
         assert_eq!((ranks.nr_cores(), ranks.ranks_in_cores(2)), (2, 2));
         assert_eq!(ranks.llcs(), [(0, 4)]);
+        assert_eq!(ranks.nr_free(), 3, "one that is kept free stays so when it comes");
     }
 
     #[test]

@@ -52,3 +52,13 @@ powerpack-load hogs --seconds 4 --count 2 --pin 7 >/tmp/hogs.json
 json_list cpu_s </tmp/hogs.json | awk '{ exit !($1 > 1.7 && $2 > 1.7) }' ||
 	fail "two on an isolated CPU do not share it: $(cat /tmp/hogs.json)"
 [ "${1:-}" = eevdf ] || stop
+
+echo "one that is not there as the scheduler is loaded stays isolated"
+if [ "${1:-}" != eevdf ]; then
+	echo 0 >/sys/devices/system/cpu/cpu7/online
+	start --mode spread
+	echo 1 >/sys/devices/system/cpu/cpu7/online
+	powerpack-load hogs --seconds 3 --count 12 >/tmp/hogs.json
+	[ "$(busy /tmp/hogs.json 7)" -le 5 ] || fail "an isolated CPU that has come is used: $(cat /tmp/hogs.json)"
+	stop
+fi
