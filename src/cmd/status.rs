@@ -8,6 +8,7 @@ use crate::bpf_intf as intf;
 use crate::control::protocol::{Reply, Request, ask};
 use crate::control::status::{CpuStatus, LimitStatus, Status};
 use crate::machine::cgroups;
+use crate::machine::names::printable;
 use crate::machine::topology::Ranks;
 use crate::scheduler::counters::{Counters, EVENTS};
 use crate::settings::policy::{Choice, Pack, PolicyArgs};
@@ -33,7 +34,7 @@ pub fn mode(mode: Option<&str>, policy: &PolicyArgs) -> Result<()> {
 fn limit_line(limit: &LimitStatus) -> String {
     format!(
         "cpu.max of {}: {} of {} ms; throttled in {} of {} periods, for {:.1} s{}",
-        limit.cgroup,
+        printable(&limit.cgroup),
         limit.quota_us as f64 / 1e3,
         limit.period_us as f64 / 1e3,
         limit.nr_throttled,
@@ -143,7 +144,7 @@ fn cgroup_lines(status: &Status) -> Vec<String> {
     let mut lines: Vec<String> =
         cgroups::ignored_cpu_max(&status.ignored_cpu_max).into_iter().collect();
     if !status.above_ceiling.is_empty() {
-        let cgroups = status.above_ceiling.join(", ");
+        let cgroups = printable(&status.above_ceiling.join(", "));
         lines.push(format!("above the ceiling, as their cpuset has no CPU below: {cgroups}"));
     }
     let compared = status.energy_compared.iter();

@@ -1,7 +1,6 @@
 //! `scx_powerpack why PID`: where a task was put, and why, as it happens.
 
 use std::collections::BTreeMap;
-use std::fs;
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -9,6 +8,7 @@ use anyhow::{Result, bail};
 
 use crate::control::protocol::{Reply, Request, ask};
 use crate::control::status::Status;
+use crate::machine::names;
 use crate::scheduler::placement::{Placement, Why};
 
 /// How often placements are requested: more often than the ring fills up.
@@ -19,14 +19,14 @@ const PATIENCE: Duration = Duration::from_secs(5);
 /// Prints the next `count` placements of a process or thread, or those of the next seconds.
 /// Fails if there is no such process, no scheduler, or for anyone but root.
 pub fn run(pid: u32, count: usize) -> Result<()> {
-    let Ok(name) = fs::read_to_string(format!("/proc/{pid}/comm")) else {
+    let Some(name) = names::of_task(pid) else {
         bail!("there is no process or thread {pid}");
     };
     let Reply::Status(status) = ask(&Request::Status)? else {
         bail!("the running scheduler is of another version: restart it");
     };
     let mut log = PlacementLog::new(&status);
-    println!("placements of {} ({pid}) from now on, mode {}", name.trim(), status.mode);
+    println!("placements of {} ({pid}) from now on, mode {}", name, status.mode);
     println!("{:>9}  {:>7}  {:>4}  {:>4}  why", "s", "thread", "cpu", "rank");
     let begin = Instant::now();
     let (mut shown, mut lost_before) = (0, None);
@@ -46,12 +46,26 @@ pub fn run(pid: u32, count: usize) -> Result<()> {
     }
     ask(&Request::Why { pid, end: true })?;
     if shown == 0 {
-        println!(
-            "none in {} s: it sleeps, or goes on running without being placed again",
-            PATIENCE.as_secs()
-        );
+        println!("none in {} s: {}", PATIENCE.as_secs(), why_none(policy_of(pid)));
     }
     Ok(())
+}
+
+/// The scheduling policy of a process or thread, as the kernel numbers them; negative if it has gone.
+fn policy_of(pid: u32) -> i32 {
+    // SAFETY: no pointer is passed.
+    let policy = unsafe { libc::sched_getscheduler(pid as i32) };
+    if policy < 0 { policy } else { policy & !libc::SCHED_RESET_ON_FORK }
+}
+
+fn why_none(policy: i32) -> &'static str {
+    match policy {
+        libc::SCHED_FIFO | libc::SCHED_RR | libc::SCHED_DEADLINE => {
+            "it is a real-time task, which the kernel places by itself"
+        }
+        _ if policy < 0 => "it has ended",
+        _ => "it sleeps, or goes on running without being placed again",
+    }
 }
 
 /// Makes lines of placements; a placement is reported when the task has begun to run.
@@ -172,6 +186,16 @@ mod tests {
         ] {
             assert!(lines[0].contains(part), "{}", lines[0]);
         }
+    }
+
+    #[test]
+    fn a_task_that_is_not_ours_is_said_to_be_so() {
+        assert!(why_none(libc::SCHED_RR).contains("real-time"));
+        assert!(why_none(libc::SCHED_BATCH).contains("sleeps"));
+        assert_eq!(
+            (policy_of(std::process::id()), policy_of(i32::MAX as u32)),
+            (libc::SCHED_OTHER, -1)
+        );
     }
 
     #[test]

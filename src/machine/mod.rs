@@ -11,6 +11,7 @@ pub mod identity;
 pub mod interrupts;
 pub mod kernel;
 pub mod layout;
+pub mod names;
 pub mod package_states;
 pub mod power_meter;
 pub mod power_model;

@@ -3,6 +3,7 @@
 use std::ffi::{CStr, c_char};
 
 use super::intf;
+use crate::machine::names::printable;
 
 /// A thread.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -130,7 +131,7 @@ fn text(chars: &[c_char]) -> String {
     // SAFETY: as many bytes, of the same size.
     let bytes = unsafe { std::slice::from_raw_parts(chars.as_ptr().cast(), chars.len()) };
     let text = CStr::from_bytes_until_nul(bytes).unwrap_or_default();
-    text.to_string_lossy().into_owned()
+    printable(&text.to_string_lossy())
 }
 
 #[cfg(test)]

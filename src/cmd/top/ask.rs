@@ -1,7 +1,6 @@
 //! The thread that asks the scheduler and looks at the machine, so that keys are heard
 //! while it waits.
 
-use std::fs;
 use std::path::Path;
 use std::thread;
 use std::time::{Duration, Instant};
@@ -12,6 +11,7 @@ use crossbeam::channel::{Receiver, Sender, unbounded};
 use super::cpu_states::CpuStates;
 use super::model::{Machine, Sample, Task};
 use crate::control::protocol::{Reply, Request, ask};
+use crate::machine::names;
 use crate::machine::package_states::{Others, PackageStates};
 use crate::machine::power_meter::PowerMeter;
 use crate::scheduler::placement::TaskStatus;
@@ -74,11 +74,8 @@ fn set(request: &Request) -> Result<String> {
     }
 }
 
-/// A task may call itself anything: what would move the cursor is not shown.
 fn named(task: &TaskStatus) -> Task {
-    let name = fs::read(format!("/proc/{}/comm", task.pid)).unwrap_or_else(|_| b"?".into());
-    let name = String::from_utf8_lossy(&name);
-    let name = name.trim_end_matches('\n').replace(char::is_control, "?");
+    let name = names::of_task(task.pid).unwrap_or_else(|| "?".into());
     Task { pid: task.pid, tgid: task.tgid, cpu: task.cpu, util: task.util, name }
 }
 
