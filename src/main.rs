@@ -47,7 +47,11 @@ fn run(cli: &Cli) -> Result<ExitCode> {
         _ => (),
     }
     // Top has a terminal to restore first.
-    if cli.command.as_ref().is_some_and(|command| !matches!(command, Command::Top)) {
+    let prints = match &cli.command {
+        Some(command) => !matches!(command, Command::Top),
+        None => cli.help_stats || cli.monitor.is_some(),
+    };
+    if prints {
         die_of_broken_pipes();
     }
     match &cli.command {
@@ -68,7 +72,7 @@ fn run(cli: &Cli) -> Result<ExitCode> {
             cmd::why::run(pid.expect("clap requires it without --cpu"), *count)
         }
         None if cli.help_stats => agent::stats::describe(),
-        None if cli.monitor.is_some() => agent::stats::monitor(cli.monitor),
+        None if cli.monitor.is_some() => agent::stats::monitor_running(cli.monitor),
         None => agent::run(cli),
     }?;
     Ok(ExitCode::SUCCESS)
