@@ -2,10 +2,12 @@
 //! what was asked of the running scheduler since.
 
 use std::net::SocketAddr;
+use std::path::Path;
 
 use anyhow::Result;
 
 use crate::cli::Cli;
+use crate::machine::record;
 use crate::machine::topology::Ranks;
 use crate::settings::auto::Rules;
 use crate::settings::config::{self, ConfigFile};
@@ -39,7 +41,7 @@ impl Desired {
         let mut wanted = file.config;
         wanted.hints.idle_latency_us = cli.idle_latency_us.or(wanted.hints.idle_latency_us);
         wanted.hints.irqs = cli.irqs.or(wanted.hints.irqs);
-        wanted.hints.check(&hints::root())?;
+        wanted.hints.check(&hints::root(), Path::new(record::HINTS))?;
         let named = cli.mode.as_deref().map(str::parse).transpose()?;
         let choice = named.or(wanted.mode).unwrap_or(Choice::Fixed(Mode::Packing));
         let mode = match choice {

@@ -35,6 +35,7 @@ use crate::cli::Cli;
 use crate::control::preflight;
 use crate::control::status::StatusClock;
 use crate::machine::cgroups::{self, CpuMaxLimits};
+use crate::machine::record;
 use crate::machine::topology::Ranks;
 use crate::scheduler::Scheduler;
 use crate::scheduler::counters::Counters;
@@ -67,10 +68,10 @@ pub fn run(cli: &Cli) -> Result<()> {
     watch_signals(news.clone())?;
     watch_profile(news.clone())?;
     // The socket is ours: no other agent runs.
-    hints::recover(Path::new(hints::RECORD));
+    hints::recover(Path::new(record::HINTS));
     calibrate::recover();
     let hints =
-        InForce::new(desired.hints.clone(), &settings_hints::root(), Path::new(hints::RECORD))?;
+        InForce::new(desired.hints.clone(), &settings_hints::root(), Path::new(record::HINTS))?;
     let mut services = Services::new(news)?;
     services.serve_metrics(desired.metrics)?;
     let mut kept = Kept { desired, hints, services, profile: PowerProfile::Unknown };

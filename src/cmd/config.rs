@@ -1,8 +1,11 @@
 //! `scx_powerpack config`: what the configuration file comes to.
 
+use std::path::Path;
+
 use anyhow::Result;
 
 use crate::cli::ConfigCommand;
+use crate::machine::record;
 use crate::machine::topology::Ranks;
 use crate::settings::config::ConfigFile;
 use crate::settings::hints;
@@ -13,7 +16,7 @@ pub fn run(command: &ConfigCommand) -> Result<()> {
         ConfigCommand::Check { config } => {
             let file = ConfigFile::read(config.as_deref())?;
             file.policy(&Ranks::read()?)?;
-            file.config.hints.check(&hints::root())?;
+            file.config.hints.check(&hints::root(), Path::new(record::HINTS))?;
             println!("{} is right", file.path.display());
         }
         ConfigCommand::Show { config } => {

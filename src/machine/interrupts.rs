@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Result, bail, ensure};
 use powerpack_workload::parse_cpu_list;
 
+use super::record;
 use super::sensors::{entries, number};
 
 /// The CPUs that an interrupt may come to; below `/proc/irq/N`.
@@ -109,12 +110,16 @@ pub fn balancer(root: &Path) -> Option<u32> {
     ids.next()
 }
 
-/// Fails with a sentence where interrupts below `root` cannot be moved, or another program does.
-pub fn check(root: &Path) -> Result<()> {
+/// Fails with a sentence where interrupts below `root` cannot be moved, or another program does. Those that the
+/// record at `record` names look as if somebody had bound them, until they are put back.
+pub fn check(root: &Path, record: &Path) -> Result<()> {
     if let Some(pid) = balancer(root) {
         bail!(
             "{BALANCER} runs, process {pid}, which moves interrupts too: stop it, or leave irqs out"
         );
+    }
+    if record::names(record, AFFINITY_FILE) {
+        return Ok(());
     }
     let interrupts = movable(root);
     let Some(first) = interrupts.first() else {
@@ -208,10 +213,11 @@ mod tests {
     #[test]
     fn it_is_refused_beside_another_and_where_there_is_nothing() {
         let tree = Tree::new("check");
-        let said = |tree: &Tree| check(&tree.0).unwrap_err().to_string();
+        let record = tree.0.join("record");
+        let said = |tree: &Tree| check(&tree.0, &record).unwrap_err().to_string();
         assert!(said(&tree).ends_with("leave irqs out"), "{}", said(&tree));
         tree.interrupt(10, "0-3", "-1");
-        check(&tree.0).unwrap();
+        check(&tree.0, &record).unwrap();
         tree.put("proc/77/comm", "irqbalance");
         assert!(said(&tree).starts_with("irqbalance runs, process 77"), "{}", said(&tree));
     }

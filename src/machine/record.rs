@@ -75,6 +75,16 @@ impl PutBack {
     }
 }
 
+/// The record of the hints that are in force, beside the control socket.
+pub const HINTS: &str = "/run/scx_powerpack/hints.json";
+
+/// Whether the record at `path` names a file called `name`; not if there is none that makes sense.
+pub fn names(path: &Path, name: &str) -> bool {
+    let text = fs::read(path).unwrap_or_default();
+    let entries: Entries = serde_json::from_slice(&text).unwrap_or_default();
+    entries.keys().any(|path| path.ends_with(name))
+}
+
 /// Puts back what is in the record at `path`, of files that have one of these `names`, as whoever wrote it
 /// was killed; `what` that is for the log. What another program has changed since is left alone, and
 /// reported.
@@ -162,6 +172,11 @@ impl Record {
             }),
         };
         Record { path: path.to_owned(), entries }
+    }
+
+    /// Where it is.
+    pub fn path(&self) -> &Path {
+        &self.path
     }
 
     /// What has been recorded.

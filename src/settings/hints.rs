@@ -148,8 +148,9 @@ impl Hints {
         self.idle_latency_us.is_some() || self.moves_irqs()
     }
 
-    /// Checks the hints against the machine below `root`. Fails with a sentence.
-    pub fn check(&self, root: &Path) -> Result<()> {
+    /// Checks the hints against the machine below `root`, where those of the record at `record` may be in
+    /// force. Fails with a sentence.
+    pub fn check(&self, root: &Path, record: &Path) -> Result<()> {
         if let Some(IdleLatency::AtMostUs(_)) = self.idle_latency_us {
             ensure!(
                 entries(root, "cpu")
@@ -160,7 +161,7 @@ impl Hints {
             );
         }
         if self.moves_irqs() {
-            interrupts::check(root)?;
+            interrupts::check(root, record)?;
         }
         for mode in Mode::ALL {
             if let Some(value) = self.epp.of(mode)

@@ -23,14 +23,11 @@ use crate::settings::hints::{
 use crate::settings::mode::Mode;
 use irqs::{Active, Irqs, Target};
 
-/// Where the record is, beside the control socket.
-pub const RECORD: &str = "/run/scx_powerpack/hints.json";
-
 /// The files that hints are written to.
 const FILES: [&str; 3] = [LATENCY_FILE, EPP_FILE, AFFINITY_FILE];
 
 /// Puts back what a predecessor left that was killed, as the record at `record` (see
-/// `RECORD`) says; what another program has changed since is left alone, and reported. Only
+/// [`record::HINTS`]) says; what another program has changed since is left alone, and reported. Only
 /// for the agent that holds the control socket: a record may be that of a running agent.
 pub fn recover(record: &Path) -> PutBack {
     record::recover(record, &FILES, "hints of a killed predecessor")
@@ -96,7 +93,7 @@ impl InForce {
     /// what is asked for. To be called after [`recover`] for the same record; what that
     /// could not put back will be tried again.
     pub fn new(hints: Hints, root: &Path, record: &Path) -> Result<Self> {
-        hints.check(root)?;
+        hints.check(root, record)?;
         let record = Record::open(record, &FILES);
         let held = record.entries().clone();
         Ok(InForce {
@@ -113,7 +110,7 @@ impl InForce {
     /// From the next `apply` on other hints. Fails with a sentence, and then those from
     /// before stay.
     pub fn set(&mut self, hints: Hints) -> Result<()> {
-        hints.check(&self.root)?;
+        hints.check(&self.root, self.record.path())?;
         self.hints = hints;
         Ok(())
     }

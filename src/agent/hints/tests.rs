@@ -116,11 +116,11 @@ fn the_table_is_read_and_a_mistake_named() {
 fn what_the_machine_has_not_is_refused() {
     let tree = Tree::new("check");
     let said = |text: &str, root: &Path| {
-        let text = parse(text).check(root).unwrap_err().to_string();
+        let text = parse(text).check(root, &root.join("run")).unwrap_err().to_string();
         assert_eq!(text.lines().count(), 1);
         text
     };
-    parse(BOTH).check(&tree.0).unwrap();
+    parse(BOTH).check(&tree.0, &tree.0.join("run")).unwrap();
     let text = said("epp.balance = \"turbo\"", &tree.0);
     assert!(
         text.contains("epp.balance 'turbo'") && text.contains("default, performance"),
@@ -129,7 +129,7 @@ fn what_the_machine_has_not_is_refused() {
     let empty = tree.0.join("empty");
     assert!(said("epp.packing = \"power\"", &empty).ends_with("leave epp out"));
     assert!(said("idle_latency_us = 5", &empty).contains("leave idle_latency_us out"));
-    parse("idle_latency_us = \"any\"").check(&empty).unwrap();
+    parse("idle_latency_us = \"any\"").check(&empty, &empty).unwrap();
 }
 
 #[test]

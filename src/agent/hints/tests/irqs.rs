@@ -55,6 +55,27 @@ fn affinity(nr: usize) -> String {
     format!("proc/irq/{nr}/{AFFINITY_FILE}")
 }
 
+#[test]
+fn those_that_are_all_moved_may_be_moved_again() {
+    let tree = Tree::new("all-moved");
+    let mut killed = tree.hints();
+    // Where none comes by itself.
+    tree.put("sys/devices/system/cpu/online", "0-4");
+    for nr in 20..24 {
+        tree.put(&affinity(nr), "0-4");
+    }
+    tree.put("proc/irq/default_smp_affinity", "1f");
+    for _ in 0..2 {
+        killed.set_active(&[(4, 1)]);
+        killed.apply(Mode::Packing, &[4]).unwrap();
+    }
+    assert_eq!(tree.affinities(), ["4"; 4]);
+    // While it runs, and by the next one.
+    killed.set(Hints { irqs: Some(Choice::Follow), ..Hints::default() }).unwrap();
+    mem::forget(killed);
+    tree.hints();
+}
+
 const ALL: [Active; 4] = [(0, 0), (1, 0), (2, 1), (3, 1)];
 const FREE: [&str; 4] = ["0-3"; 4];
 
