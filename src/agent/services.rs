@@ -29,14 +29,22 @@ impl Services {
         Ok(Services { news, metrics, has_socket, sent_status: String::new() })
     }
 
-    /// Serves metrics there, and nowhere else. Fails if the address cannot be had.
+    /// Serves metrics there, and nowhere else. Fails if the address cannot be had: then they are served
+    /// where they were, if nobody has taken that meanwhile.
     pub fn serve_metrics(&mut self, wanted: Option<SocketAddr>) -> Result<()> {
         let served = self.metrics.as_ref().map(|metrics| metrics.address);
-        if !self.has_socket && served != wanted {
-            // The port first: the new address may differ in no more than the host.
-            self.metrics = None;
-            let serve = |address| Metrics::serve(address, self.news.clone());
-            self.metrics = wanted.map(serve).transpose()?;
+        if self.has_socket || served == wanted {
+            return Ok(());
+        }
+        // The port first: the new address may differ in no more than the host.
+        self.metrics = None;
+        let serve = |address| Metrics::serve(address, self.news.clone());
+        match wanted.map(serve).transpose() {
+            Ok(metrics) => self.metrics = metrics,
+            Err(err) => {
+                self.metrics = served.and_then(|address| serve(address).ok());
+                return Err(err);
+            }
         }
         Ok(())
     }

@@ -76,14 +76,17 @@ refused 'cannot serve metrics on 127.0.0.1:9995: Address already in use' scx_pow
 
 echo "an address that is taken, then free; and another host of the same port"
 config=/tmp/metrics.toml
-echo 'mode = "packing"' >$config
+printf 'mode = "packing"\nmetrics = "127.0.0.1:9994"\n' >$config
 start --config $config
-printf 'metrics = "127.0.0.1:9995"\n' >>$config
+printf 'mode = "spread"\nmetrics = "127.0.0.1:9995"\n' >$config
 for _ in $(seq 50); do
 	! grep -q 'Address already in use' $LOG || break
 	sleep 0.1
 done
 grep -q 'Address already in use' $LOG || fail "nothing is said of the address"
+refused 'cannot serve metrics on 127.0.0.1:9995: Address already in use' scx_powerpack reload
+status_says 'mode packing' || fail "part of what was refused is in force"
+get http://127.0.0.1:9994/metrics >/dev/null || fail "metrics are not where they were"
 kill $holder
 wait $holder || true
 scx_powerpack reload >/dev/null

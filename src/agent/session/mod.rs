@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Result, bail};
 use crossbeam::channel::{Receiver, after, never};
-use log::{Level, error, info, log, warn};
+use log::{Level, info, log, warn};
 use observe::Leases;
 use scx_utils::autopower::PowerProfile;
 
@@ -212,10 +212,6 @@ impl<'a> Session<'a> {
     fn reload(&mut self) -> Result<Reply> {
         let taken = self.take_config();
         self.reloads.note(taken.is_ok());
-        // Where metrics are served does not fail the rest.
-        if let Err(err) = self.kept.services.serve_metrics(self.kept.desired.metrics) {
-            error!("{err:#}");
-        }
         taken
     }
 
@@ -223,8 +219,12 @@ impl<'a> Session<'a> {
         self.kept.desired.seen_config = config::text(self.cli.config.as_deref());
         let desired = Desired::new(self.cli, &self.ranks)?;
         let policy = desired.policy(&self.ranks)?;
+        self.kept.services.serve_metrics(desired.metrics)?;
         let took_us = self.kept.hints.set(desired.hints.clone()).and_then(|()| self.apply(policy));
         if took_us.is_err() {
+            if let Err(err) = self.kept.services.serve_metrics(self.kept.desired.metrics) {
+                warn!("{err:#}");
+            }
             self.kept.hints.set(self.kept.desired.hints.clone())?;
         }
         let (took_us, choice) = (took_us?, desired.choice);
