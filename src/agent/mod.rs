@@ -98,6 +98,9 @@ fn run_once(cli: &Cli, ranks: Ranks, kept: &mut Kept, events: &Receiver<Event>) 
     let clock = StatusClock::new(scheduler.snapshot(&ranks)?);
     let server =
         StatsServer::new(stats::server_data()).launch().context("cannot serve statistics")?;
+    if cgroups::is_cpu_v1() {
+        warn!("{}", cgroups::IGNORED_V1);
+    }
     if let Some(sentence) = cgroups::ignored_cpu_max(CpuMaxLimits::of_kernel()?.paths()) {
         warn!("{sentence}");
     }

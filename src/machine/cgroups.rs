@@ -9,6 +9,7 @@ use anyhow::Result;
 use powerpack_workload::parse_cpu_list;
 
 use crate::machine::kernel::{self, KernelNames};
+use crate::machine::names::printable;
 
 /// Where cgroups are, as directories.
 const CGROUP_ROOT: &str = "/sys/fs/cgroup";
@@ -28,6 +29,29 @@ pub struct Cgroup {
     pub id: u64,
 }
 
+/// Whether cgroups can be found by their path: those of cgroup v1 are elsewhere, with numbers that mean
+/// nothing to the scheduler.
+pub fn are_unified() -> bool {
+    Path::new(CGROUP_ROOT).join("cgroup.controllers").exists()
+}
+
+/// Whether cgroup v1 has the cpu controller, whose limits and shares are not followed then: the BPF side goes by
+/// the cgroup that a task has in the unified hierarchy.
+pub fn is_cpu_v1() -> bool {
+    has_cpu_controller(&fs::read_to_string("/proc/self/cgroup").unwrap_or_default())
+}
+
+/// Whether `/proc/self/cgroup`, with a line for each hierarchy, has one of cgroup v1 with the cpu controller: in that of
+/// the unified one no controllers are named.
+fn has_cpu_controller(hierarchies: &str) -> bool {
+    let mut controllers = hierarchies.lines().filter_map(|line| line.split(':').nth(1));
+    controllers.any(|names| names.split(',').any(|name| name == "cpu"))
+}
+
+/// The sentence for a user with cgroup v1.
+pub const IGNORED_V1: &str = "limits and shares of cgroups are not kept while this scheduler runs, as cgroup v1 has the cpu controller: \
+     boot with systemd.unified_cgroup_hierarchy=1";
+
 /// How many cgroups there are: what changes when one comes or goes. Cheap, unlike a walk.
 pub fn count() -> usize {
     let text = fs::read_to_string(Path::new(CGROUP_ROOT).join("cgroup.stat")).unwrap_or_default();
@@ -35,9 +59,12 @@ pub fn count() -> usize {
     count.and_then(|count| count.trim().parse().ok()).unwrap_or(0)
 }
 
-/// All cgroups below the root; those that vanish meanwhile are left out.
+/// All cgroups below the root; those that vanish meanwhile are left out. None where [`are_unified`] says no.
 pub fn all() -> Vec<Cgroup> {
     let root = Path::new(CGROUP_ROOT);
+    if !are_unified() {
+        return vec![];
+    }
     let (mut found, mut open) = (Vec::new(), vec![PathBuf::from(root)]);
     while let Some(dir) = open.pop() {
         let Ok(entries) = fs::read_dir(&dir) else { continue };
@@ -125,7 +152,7 @@ fn is_limit(cpu_max: &str) -> bool {
 
 /// The sentence for a user whose cgroups `paths` have a `cpu.max`; `None` without any.
 pub fn ignored_cpu_max(paths: &[String]) -> Option<String> {
-    let listed = paths[..paths.len().min(LISTED_MAX)].join(", ");
+    let listed = printable(&paths[..paths.len().min(LISTED_MAX)].join(", "));
     let more = match paths.len().saturating_sub(LISTED_MAX) {
         0 => String::new(),
         nr => format!(" and {nr} more"),
@@ -143,6 +170,13 @@ mod tests {
         for (text, limit) in [("max 100000\n", false), ("20000 100000\n", true), ("", false)] {
             assert_eq!(is_limit(text), limit, "{text}");
         }
+    }
+
+    #[test]
+    fn the_cpu_controller_is_one_of_v1_where_a_hierarchy_names_it() {
+        assert!(!has_cpu_controller("0::/user.slice\n"));
+        assert!(!has_cpu_controller("3:cpuset:/\n1:name=systemd:/cpu\n0::/\n"));
+        assert!(has_cpu_controller("4:cpu,cpuacct:/\n0::/\n"));
     }
 
     #[test]

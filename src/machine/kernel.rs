@@ -58,10 +58,23 @@ fn checked_tick(seconds: i64, ns: i64) -> Result<u32> {
 pub fn explain_load_failure(err: libbpf_rs::Error) -> anyhow::Error {
     let err = anyhow::Error::from(err);
     let malformed = compat::malformed_scx_kfuncs();
-    if malformed.is_empty() {
-        return err.context("the kernel refused the scheduler (-v shows its messages)");
+    if !malformed.is_empty() {
+        return old_pahole(&malformed);
     }
-    old_pahole(&malformed)
+    let lockdown = fs::read_to_string("/sys/kernel/security/lockdown").unwrap_or_default();
+    if is_confidential(&lockdown) {
+        return anyhow::anyhow!(
+            "this kernel is locked down to confidentiality, so that no BPF program may read its memory, and no \
+             sched_ext scheduler loads: boot with lockdown=integrity, or none"
+        );
+    }
+    err.context("the kernel refused the scheduler (-v shows its messages)")
+}
+
+/// Whether the level of lockdown in force, in brackets among all, is the one in which BPF programs read nothing of the
+/// kernel (`LOCKDOWN_BPF_READ_KERNEL`).
+fn is_confidential(lockdown: &str) -> bool {
+    lockdown.contains("[confidentiality]")
 }
 
 /// Why a scheduler that was loaded did not get in charge.
@@ -174,6 +187,12 @@ mod tests {
         assert!(checked_tick(0, 1).is_err(), "the resolution of another clock");
         assert!(checked_tick(1, 0).is_err());
         assert!(tick_ns().is_ok(), "this kernel's");
+    }
+
+    #[test]
+    fn the_level_of_lockdown_in_force_is_in_brackets() {
+        assert!(is_confidential("none integrity [confidentiality]\n"));
+        assert!(!is_confidential("none [integrity] confidentiality\n"));
     }
 
     /// The only refusal that no kernel of the VM tests gives.

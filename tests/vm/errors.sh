@@ -17,6 +17,9 @@ refused 'cannot read /tmp/none.toml' scx_powerpack --config /tmp/none.toml
 refused 'not running' scx_powerpack mode spread
 refused 'not running' scx_powerpack reload
 refused 'not running' scx_powerpack status
+refused 'not running' scx_powerpack --monitor 1
+refused 'needs root' setpriv --reuid 65534 --clear-groups -- "$(command -v scx_powerpack)" --monitor 1
+refused 'lacks: give both' setpriv --bounding-set -all -- "$(command -v scx_powerpack)"
 mkdir -p /tmp/empty
 SCX_SYSFS_PREFIX=/tmp/empty refused 'cannot read' scx_powerpack topology
 SCX_SYSFS_PREFIX=/tmp/empty refused 'cannot read' scx_powerpack
@@ -40,7 +43,24 @@ s=socket.socket(socket.AF_UNIX); s.connect("/run/scx_powerpack/control.sock")
 s.sendall(sys.stdin.buffer.read()); print(s.recv(9999).decode())' | grep -q error ||
 		fail "request '$request' was not refused"
 done
+# Who reads it may go.
+{ scx_powerpack --monitor 0.1 2>/tmp/err || true; } | head -n 1 >/tmp/out
+grep -q '^active' /tmp/out || fail "no statistics: $(cat /tmp/err)"
+[ ! -s /tmp/err ] || fail "said as its reader goes: $(cat /tmp/err)"
 stop
+# Cgroup v1 has the cpu controller as soon as no hierarchy of v2 has it.
+echo -cpu >/sys/fs/cgroup/cgroup.subtree_control
+mkdir -p /tmp/v1
+# It is refused as long as the kernel has some cgroup's part of the controller left, which ends by itself.
+for _ in $(seq 100); do
+	! mount -t cgroup -o cpu cgroup /tmp/v1 2>/dev/null || break
+	nap 0.1
+done
+refused 'cgroup v1 has the cpu controller.*leave out --require-cpu-max' scx_powerpack --require-cpu-max
+start
+grep -q 'limits and shares of cgroups are not kept' $LOG || fail "nothing is said of cgroup v1"
+stop
+umount /tmp/v1
 # A /run that is read-only, or full: one sentence, and nothing is loaded.
 no_run() { unshare -m sh -c "mount -t tmpfs -o $1 tmpfs /run && exec scx_powerpack"; }
 export -f no_run

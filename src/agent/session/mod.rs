@@ -269,6 +269,11 @@ impl<'a> Session<'a> {
         if self.kept.desired.table.is_empty() && before == 0 {
             return Ok(());
         }
+        if !cgroups::are_unified() {
+            warn!(
+                "the table of workloads treats no cgroup: there is no hierarchy of cgroup v2 in /sys/fs/cgroup"
+            );
+        }
         for cgroup in cgroups::all() {
             let treatment = self.kept.desired.table.treatment(&cgroup.path);
             self.treated += usize::from(treatment != Treatment::None);
