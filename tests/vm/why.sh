@@ -57,4 +57,19 @@ python3 -c 'import socket; socket.socket(socket.AF_UNIX).connect("/run/scx/root/
 ! setpriv --reuid=65534 --clear-groups python3 -c 'import socket; socket.socket(socket.AF_UNIX).connect("/run/scx/root/stats")' \
 	2>/dev/null || fail "the statistics are open to others than root"
 wait $load
+
+echo "one that the kernel places, and names that are more than text"
+chrt --fifo --reset-on-fork 10 sleep 60 &
+load=$!
+sleep 1
+scx_powerpack why $load | grep -q 'none in 5 s: it is a real-time task' || fail "a real-time task is not said to be one"
+kill $load
+python3 -c 'import ctypes, time
+ctypes.CDLL(None).prctl(15, b"\x1b[2J4567890123\xc3\xa4")
+time.sleep(60)' &
+load=$!
+sleep 3
+scx_powerpack why $load >/tmp/why
+grep -q 'placements of ?\[2J' /tmp/why || fail "a name is printed as it is, or not at all: $(cat -v /tmp/why)"
+kill $load
 stop
