@@ -164,14 +164,14 @@ unsafe extern "C" {
     ) -> u32;
 }
 
-fn packing(max_ranks: u32) -> pp_policy {
+fn packing(max_cores: u32) -> pp_policy {
     pp_policy {
         latency_budget_ns: 5 * MS,
         shrink_hold_ns: 64 * MS,
         mode: 1,
         fill_pct: 80,
-        min_ranks: 1,
-        max_ranks,
+        all_active: 0,
+        max_cores,
         idle_core_first: 0,
         sync_stacks: 1,
         whole_llcs: 0,

@@ -78,8 +78,7 @@ static __always_inline bool is_packed(u32 scope)
 {
 	const struct pp_policy *policy = policy_now();
 
-	return scope == PP_SCOPE_PACKED ||
-	       (scope == PP_SCOPE_ACTIVE && policy->min_ranks < policy->max_ranks);
+	return scope == PP_SCOPE_PACKED || (scope == PP_SCOPE_ACTIVE && !policy->all_active);
 }
 
 /* An idle CPU for it, claimed, or one that it shares; -1: all are busy. */

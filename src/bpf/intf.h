@@ -90,9 +90,10 @@ struct pp_policy {
 	u32 mode;
 	/* The active set is sized so that it is no fuller than this; 1..100. */
 	u32 fill_pct;
-	/* Floor and ceiling of the active set, in ranks; 1..nr_ranks. */
-	u32 min_ranks;
-	u32 max_ranks;
+	/* All CPUs that may be used are active, whatever they carry. */
+	u32 all_active;
+	/* Only this many cores may be used, however many of their threads are online; 1.. */
+	u32 max_cores;
 	/* A wakeup goes to a wholly idle core before the sibling of a busy one. */
 	u32 idle_core_first;
 	/* A synchronous wakeup takes the waker's CPU even if another one is idle. */

@@ -110,13 +110,20 @@ verified_once u32 measure_rank(u32 rank, u64 now)
 	return util > bound ? util - bound : 0;
 }
 
-/* Whether the rank before is on the same core, and online. The array is read as
+/* Whether a rank before is on the same core, and may be used. The array is read as
  * volatile: natively the compiler takes a constant for what it was built with. */
 static __always_inline bool is_sibling(u32 rank)
 {
-	return topology.threads_per_core > 1 && rank > 0 &&
-	       (topology.siblings[rank_word(rank - 1)] & rank_bit(rank - 1)) &&
-	       cpu_state(cpu_at(rank - 1))->online;
+	u32 before;
+
+	for (before = 1; before < topology.threads_per_core && before < PP_MAX_THREADS; before++) {
+		if (rank < before ||
+		    !(topology.siblings[rank_word(rank - before)] & rank_bit(rank - before)))
+			break;
+		if (rank_capacity[(rank - before) % PP_MAX_CPUS])
+			return true;
+	}
+	return false;
 }
 
 static __always_inline void describe_rank(u32 rank, struct pp_rank *of)

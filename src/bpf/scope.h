@@ -53,14 +53,13 @@ static inline int pp_is_migration_off(u32 levels, int current, u32 prologue_leve
 static inline u32 pp_scope_of(const struct pp_policy *policy, const struct pp_need *task)
 {
 	u32 kind = task->kind > policy->min_kind ? task->kind : policy->min_kind;
-	int all_active = policy->min_ranks >= policy->max_ranks;
 
 	if (task->workload == PP_WORKLOAD_EFFICIENT)
 		return PP_SCOPE_EFFICIENT;
 	if (task->workload == PP_WORKLOAD_PACK)
-		return task->kind   ? PP_SCOPE_KIND + task->kind
-		       : all_active ? PP_SCOPE_PACKED
-				    : PP_SCOPE_ACTIVE;
+		return task->kind	    ? PP_SCOPE_KIND + task->kind
+		       : policy->all_active ? PP_SCOPE_PACKED
+					    : PP_SCOPE_ACTIVE;
 	if (kind)
 		return PP_SCOPE_KIND + kind;
 	if (task->workload == PP_WORKLOAD_SPREAD || task->util > policy->small_util)

@@ -15,6 +15,8 @@
 /* And how long after that CPUs that look for what to run go on with the next ones: 1,024 ranks take
  * half a period, if there are as many events. */
 #define PP_SWEEP_GAP_NS (PP_ACTIVE_PERIOD_NS / 64)
+/* Threads of a core: POWER has the most. */
+#define PP_MAX_THREADS 8
 /* One spill in a period is an accident, two are evidence that the set is small. */
 #define PP_SPILLS_TO_GROW 2
 /* What runs on a memory node stays there as long as the node has room: to pack it on
@@ -27,7 +29,7 @@
 /* Which ranks the policy allows and demands: begin zeroed, then call pp_bound_rank()
  * for every rank in order. */
 struct pp_bounds {
-	u32 usable;  /* CPUs that may be used, seen so far */
+	u32 cores;   /* seen so far, with a CPU that may be used */
 	u32 first;   /* ranks below are the first of these and what is offline before it */
 	u32 floor;   /* ranks below are always active */
 	u32 ceiling; /* ranks at and above never are */
@@ -46,8 +48,8 @@ struct pp_sizing {
 /* A rank as the functions below see it. */
 struct pp_rank {
 	u32 rank;
-	u32 capacity; /* effective: what bound tasks take is off already; 0: offline */
-	u32 sibling;  /* the rank before is on the same core, and online */
+	u32 capacity; /* effective: what bound tasks take is off already; 0: it may not be used */
+	u32 sibling;  /* one before is on the same core, and may be used */
 };
 
 /*
@@ -64,15 +66,18 @@ static inline u64 pp_rank_carries(const struct pp_policy *policy, const struct p
 static inline void pp_bound_rank(const struct pp_policy *policy, struct pp_bounds *bounds,
 				 struct pp_sizing *node, const struct pp_rank *of)
 {
-	if (!of->capacity || bounds->usable >= policy->max_ranks)
+	if (!of->capacity)
 		return;
-	if (bounds->usable < policy->min_ranks)
+	if (!of->sibling)
+		bounds->cores++;
+	if (bounds->cores > policy->max_cores)
+		return;
+	if (policy->all_active || !bounds->first)
 		bounds->floor = of->rank + 1;
-	if (!bounds->usable)
+	if (!bounds->first)
 		bounds->first = of->rank + 1;
 	if (!node->first)
 		node->first = of->rank + 1;
-	bounds->usable++;
 	bounds->ceiling = of->rank + 1;
 	node->carries += pp_rank_carries(policy, of);
 }

@@ -263,7 +263,7 @@ static __always_inline const struct pp_policy *policy_now(void)
 static __always_inline bool keeps_to_itself(u32 node)
 {
 	return topology.nr_nodes > 1 && !node_state(node)->full && !active_set.stale &&
-	       policy_now()->min_ranks < policy_now()->max_ranks;
+	       !policy_now()->all_active;
 }
 
 /* Counted where it happens: the counters of a CPU have one writer. */

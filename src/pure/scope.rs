@@ -17,7 +17,7 @@ fn what_is_packed_stacks_on_its_waker() {
 #[test]
 fn a_word_of_the_user_goes_before_capacity_and_capacity_before_size() {
     let (packing, small) = (packing(4), pp_policy { small_util: 205, ..packing(4) });
-    let spread = pp_policy { min_ranks: 4, min_kind: 2, ..packing };
+    let spread = pp_policy { all_active: 1, min_kind: 2, ..packing };
     let energy = pp_policy { whole_groups: 1, ..packing };
     let need = Need::default();
     let short = Need { is_short: 1, ..need };

@@ -58,13 +58,13 @@ fn what_runs_on_a_node_stays_there_as_long_as_it_has_room() {
     assert_eq!(ceiling, (vec![4, 5], 5));
     let offline = size_nodes(&packing(8), &[0, 0, 0, 0, 1024, 1024, 1024, 1024], 1, &[0, 0]);
     assert_eq!(offline.0, [0, 5], "the first node has gone");
-    let all = pp_policy { min_ranks: 8, ..packing(8) };
+    let all = pp_policy { all_active: 1, ..packing(8) };
     assert_eq!(size_nodes(&all, &[1024; 8], 1, &[0, 0]).0, [4, 8]);
 }
 
 #[test]
 fn what_would_be_packed_is_one_cpu_or_more() {
-    let all = pp_policy { min_ranks: 8, ..packing(8) };
+    let all = pp_policy { all_active: 1, ..packing(8) };
     let packed = |capacity: [u32; 8], demands: [u64; 2]| {
         let (nodes, _) = sized(&all, &capacity, 1, &demands);
         [nodes[0].packed, nodes[1].packed]
@@ -98,6 +98,17 @@ fn a_second_thread_of_a_core_carries_nothing() {
     assert_eq!(size_smt(&policy, &[1024; 8], 800, 4), (1, 8));
     assert_eq!(size_smt(&policy, &[1024; 8], 900, 4), (5, 8), "the next core");
     assert_eq!(size_smt(&policy, &[1024; 8], 3000, 4), (8, 8), "all there is");
+}
+
+#[test]
+fn a_ceiling_is_one_of_cores_however_many_threads_they_have() {
+    let all = pp_policy { all_active: 1, ..packing(2) };
+    for policy in [packing(2), all] {
+        assert_eq!(size_smt(&policy, &[1024; 8], 8000, 2), (4, 4));
+        assert_eq!(size_smt(&policy, &[1024, 0].repeat(4), 8000, 2), (3, 3), "SMT is off");
+        assert_eq!(size_smt(&policy, &[0, 1024].repeat(4), 8000, 2), (4, 4));
+        assert_eq!(size_smt(&policy, &[0, 0, 1024, 1024, 1024, 0, 1024], 8000, 2), (5, 5));
+    }
 }
 
 #[test]

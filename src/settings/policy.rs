@@ -151,8 +151,9 @@ impl Policy {
     /// The row of parameters that the BPF side reads.
     pub fn to_bpf(self, ranks: &Ranks) -> intf::pp_policy {
         // Without a ceiling those that are offline now are counted too: they may come.
-        let ceiling =
-            self.max_cores.map_or(ranks.nr_free(), |cores| ranks.ranks_in_cores(cores)) as u32;
+        let nr_free = ranks.nr_free();
+        let ceiling = self.max_cores.map_or(nr_free, |cores| ranks.ranks_in_cores(cores));
+        let max_cores = self.max_cores.unwrap_or(nr_free) as u32;
         let spread = self.mode == Mode::Spread;
         let largest_kind = ranks.kinds().into_iter().max().unwrap_or(0) as u32;
         intf::pp_policy {
@@ -160,8 +161,9 @@ impl Policy {
             shrink_hold_ns: SHRINK_HOLD.as_nanos() as u64,
             mode: self.mode.to_bpf(),
             fill_pct: self.fill_pct,
-            min_ranks: if spread { ceiling } else { 1 },
-            max_ranks: ceiling,
+            // A set that cannot shrink has nothing to size.
+            all_active: (spread || ceiling == 1).into(),
+            max_cores,
             // Two threads of a core are each slower than alone.
             idle_core_first: 1,
             sync_stacks: matches!(self.mode, Mode::Packing | Mode::Energy).into(),
@@ -261,9 +263,9 @@ mod tests {
             assert!(of(Mode::Packing, bad).is_err());
         }
         let policy = of(Mode::Packing, 3).unwrap().to_bpf(&ranks);
-        assert_eq!(policy.max_ranks, 6, "cores count, not threads");
-        assert_eq!(policy.min_ranks, 1);
-        assert_eq!(of(Mode::Spread, 3).unwrap().to_bpf(&ranks).min_ranks, 6);
+        assert_eq!((policy.max_cores, policy.all_active), (3, 0));
+        assert_eq!(of(Mode::Spread, 3).unwrap().to_bpf(&ranks).all_active, 1);
+        assert_eq!(Policy::of(Mode::Packing).to_bpf(&ranks).max_cores, 8, "more may come");
     }
 
     #[test]

@@ -111,7 +111,9 @@ u32 native_size(const struct pp_policy *policy, const u32 *capacity, u32 nr_rank
 	struct pp_rank of[PP_MAX_CPUS];
 
 	for (u32 rank = 0; rank < nr_ranks; rank++) {
-		of[rank] = (struct pp_rank){ rank, capacity[rank], rank % threads > 0 };
+		u32 sibling = rank % threads && capacity[rank - 1];
+
+		of[rank] = (struct pp_rank){ rank, capacity[rank], sibling };
 		pp_bound_rank(policy, &bounds, &nodes[rank * nr_nodes / nr_ranks], &of[rank]);
 	}
 	pp_share_demand(nodes, nr_nodes);

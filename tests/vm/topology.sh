@@ -52,4 +52,12 @@ powerpack-load hogs --seconds 2 --count 8 >/tmp/hogs.json
 below=$(scx_powerpack topology | awk 'NR > 3 { print $2 }' | head -n 4 | sort -n | tr -d '\n')
 [ "$(used /tmp/hogs.json 60)" = "$below" ] || fail "not all of CPUs $below work: $(cat /tmp/hogs.json)"
 [ "$(used /tmp/hogs.json 10)" = "$below" ] || fail "others than CPUs $below work: $(cat /tmp/hogs.json)"
+
+echo "cores of one thread each are as many"
+echo off >/sys/devices/system/cpu/smt/control
+powerpack-load hogs --seconds 3 --count 4 >/tmp/hogs.json
+# Of the CPUs that are online, which are the first of each core, the first two.
+[ "$(used /tmp/hogs.json 60)" = 01 ] || fail "not the first two cores work: $(cat /tmp/hogs.json)"
+[ "$(used /tmp/hogs.json 10)" = 01 ] || fail "others than the first two cores work: $(cat /tmp/hogs.json)"
+echo on >/sys/devices/system/cpu/smt/control
 stop
