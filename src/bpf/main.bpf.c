@@ -50,10 +50,11 @@ void BPF_STRUCT_OPS(powerpack_enable, struct task_struct *p)
 	note_prologue();
 	if (!task)
 		return;
-	task->fresh = true;
 	task->waits_since_ns = 0;
-	task->born_ns = scx_bpf_now();
-	task->run_est_ns = PP_RUN_FIRST_NS;
+	/* It may be back from a real-time class, into which a lock that a real-time task waits for
+	 * takes it for a moment: it owes what it has had, and runs as long as it did. */
+	if (!task->born_ns)
+		task->born_ns = scx_bpf_now();
 	refresh_allowed(p, task);
 }
 

@@ -48,6 +48,14 @@ static inline int pp_is_migration_off(u32 levels, int current, u32 prologue_leve
 	return levels > (current ? prologue_levels : 0);
 }
 
+/* The prologue's levels, of which @known is known, as a program finds the current task at @levels:
+ * those of the task itself may be among them, as ops.enable is also called by one that gives up
+ * what it has inherited of a real-time task's priority. It is 1 at most. */
+static inline u32 pp_prologue_levels(u32 known, u32 levels)
+{
+	return levels < known ? levels : known;
+}
+
 /* The scope of a task that may run everywhere. What the user's table says goes first, then
  * capacity, then size. */
 static inline u32 pp_scope_of(const struct pp_policy *policy, const struct pp_need *task)

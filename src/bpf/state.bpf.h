@@ -31,8 +31,8 @@ u64 sampled_ns; /* the agent's, in the common .bss as all that follows */
 
 /* By how many levels the kernel disables migration of the current task while a program runs
  * that may not sleep: 1, or since 6.18 none, but for kernels with PREEMPT_RCU. Set by
- * ops.enable, which the kernel calls from a task of its own that has not disabled it. */
-static u32 prologue_levels;
+ * ops.enable, which the kernel first calls from a task of its own that has not disabled it. */
+static u32 prologue_levels = 1;
 
 /* How deep cgroups may be nested; what is below counts as this level. */
 #define CGROUP_DEPTH_MAX 16
@@ -305,6 +305,7 @@ static __always_inline void note_prologue(void)
 	u32 levels = bpf_get_current_task_btf()->migration_disabled;
 
 	if (prologue_levels != levels)
+	levels = pp_prologue_levels(prologue_levels, levels);
 		prologue_levels = levels;
 }
 

@@ -63,6 +63,13 @@ fn migration_is_off_beyond_what_the_asking_program_adds() {
     }
 }
 
+#[test]
+fn the_prologues_levels_are_the_least_ever_seen() {
+    // By a task of the kernel's own, and by one that holds a lock as it is boosted no more.
+    assert_eq!([1, 2, 1].iter().fold(1, |known, &seen| native_prologue_levels(known, seen)), 1);
+    assert_eq!([0, 1, 3].iter().fold(1, |known, &seen| native_prologue_levels(known, seen)), 0);
+}
+
 proptest! {
     #[test]
     fn the_next_rank_is_the_first_one_all_round(set: Set, rank in 0..512i32, few: bool) {
