@@ -313,6 +313,10 @@ verified_once int place_bound(struct task_struct *p __arg_trusted,
 		scx_bpf_kick_cpu(cpu, 0);
 		return 0;
 	}
+	/* One that waited for other CPUs as it was bound to this one, which is idle. The kernel has
+	 * a CPU look for work as a task wakes there or moves there, and here it does neither. */
+	if (!(enq_flags & SCX_ENQ_WAKEUP) && may_miss(p, cpu, enq_flags))
+		scx_bpf_kick_cpu(cpu, 0);
 	/* Not behind a long run, which would not be preempted for it. */
 	if ((enq_flags & SCX_ENQ_WAKEUP) && may_go_direct(cpu) && !runs_long(cpu, scx_bpf_now())) {
 		run_on(p, task, cpu, enq_flags);

@@ -75,7 +75,23 @@ def to_an_idle_cpu():
         os.sched_setaffinity(tid, [3])
     print(f"to an idle CPU and back 100 times: it had run for a millisecond after {longest:.1f} ms at most")
 
-{"any": any_cpus, "idle": to_an_idle_cpu}[kind]()
+def where_it_was():
+    """One that waits for the active CPU, and is bound to the idle one where it ran before, begins at once."""
+    longest, tid = 0, threads[1]
+    os.sched_setaffinity(threads[0], [0])
+    for nr in range(300):
+        os.sched_setaffinity(tid, range(4))
+        time.sleep(0.012 * random.random())
+        begin, before = time.monotonic(), ran_ms(tid)
+        os.sched_setaffinity(tid, [3])
+        while ran_ms(tid) - before < 1:
+            waited_ms = (time.monotonic() - begin) * 1e3
+            assert waited_ms < 30, f"change {nr}: it has not run for {waited_ms:.0f} ms, with CPU 3 idle"
+            time.sleep(0.001)
+        longest = max(longest, (time.monotonic() - begin) * 1e3)
+    print(f"bound to where it was 300 times: it had run for a millisecond after {longest:.1f} ms at most")
+
+{"any": any_cpus, "idle": to_an_idle_cpu, "back": where_it_was}[kind]()
 PYTHON
 }
 
@@ -90,6 +106,14 @@ hogs=$!
 nap 1
 storm $hogs idle || fail "tasks that wait, and are moved to an idle CPU"
 kill $hogs
+
+scx_powerpack mode packing --max-cores 1 >/dev/null
+powerpack-load hogs --seconds 60 --count 2 >/dev/null &
+hogs=$!
+nap 1
+storm $hogs back || fail "tasks that wait, and are bound to where they were"
+kill $hogs
+scx_powerpack mode packing --max-cores all >/dev/null
 
 # A program of many short tasks that wake each other, all on one CPU: these take it from the long ones
 # four thousand times a second at most, or they would do nothing but switch.
