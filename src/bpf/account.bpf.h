@@ -221,4 +221,12 @@ static __always_inline enum pp_stop stop_of(const struct task_struct *p, bool ru
 	return runnable || p->__state == TASK_RUNNING ? PP_STOP_GOES_ON : PP_STOP_SLEEPS;
 }
 
+/* What is left of what runs on @cpu or is about to, as far as is known. */
+static __always_inline u64 running_left(const struct pp_cpu *cpu, u64 now)
+{
+	if (!cpu->running_since_ns)
+		return cpu->direct_waiting ? cpu->curr_run_ns : 0;
+	return pp_run_left(cpu->curr_run_ns, since(now, cpu->exec_start_ns));
+}
+
 #endif /* PP_ACCOUNT_BPF_H */

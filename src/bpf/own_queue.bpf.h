@@ -56,11 +56,18 @@ verified_once s32 empty_queue(const struct pp_task *task __arg_nonnull, s32 here
 	return -1;
 }
 
-/* How much waits in the queue of @cpu that goes before a task of @class (ns). Not in the loop
- * itself: the verifier would follow each class through each of its turns. */
+/* How much runs on @cpu or waits in its queue that goes before a task of @class (ns). Not in the
+ * loop itself: the verifier would follow each class through each of its turns. */
 verified_once u64 waits_before(s32 cpu, u32 class)
 {
-	return pp_expected_wait(queue_of(cpu_queue(cpu))->queued_ns, class, 0, 1);
+	const struct pp_queue *queue = queue_of(cpu_queue(cpu));
+	const struct pp_cpu *state = cpu_state(cpu);
+	u64 running_ns = 0;
+
+	if (pp_run_class(state->curr_run_ns) <= class)
+		running_ns = running_left(state, scx_bpf_now());
+	/* Each that waits counts as 2 ns, which is less than any of them takes. */
+	return pp_expected_wait(queue->queued_ns, class, running_ns, 1) + 2 * (u32)queue->nr;
 }
 
 /* The CPU, of those that are looked at, in whose queue the least waits that goes before the task:
@@ -85,7 +92,8 @@ verified_once s32 shortest_queue(const struct pp_task *task __arg_nonnull, s32 h
 
 		if (cpu < 0)
 			break;
-		/* Of two that are equal, the one @here. */
+		/* Of those that are equal, the one that fewer share with it; and then the one
+		 * @here. */
 		ahead_ns = waits_before(cpu, class) + (cpu != here);
 		if (ahead_ns < ahead_min_ns && may_use(task, cpu, end)) {
 			ahead_min_ns = ahead_ns;

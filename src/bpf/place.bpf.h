@@ -108,14 +108,6 @@ static __always_inline s32 queueing_cpu(s32 cpu)
 	return cpu_state(last)->online ? last : cpu;
 }
 
-/* What is left of what runs on @cpu or is about to, as far as is known. */
-static __always_inline u64 running_left(const struct pp_cpu *cpu, u64 now)
-{
-	if (!cpu->running_since_ns)
-		return cpu->direct_waiting ? cpu->curr_run_ns : 0;
-	return pp_run_left(cpu->curr_run_ns, since(now, cpu->exec_start_ns));
-}
-
 /* Whether @task goes before what runs on @cpu or is about to: from the former
  * it takes the CPU as it wakes, from the latter let_earlier_first() does. */
 verified_once bool goes_before(const struct pp_task *task __arg_nonnull, s32 cpu, u64 now)
@@ -313,10 +305,6 @@ verified_once int place_bound(struct task_struct *p __arg_trusted,
 		scx_bpf_kick_cpu(cpu, 0);
 		return 0;
 	}
-	/* One that waited for other CPUs as it was bound to this one, which is idle. The kernel has
-	 * a CPU look for work as a task wakes there or moves there, and here it does neither. */
-	if (!(enq_flags & SCX_ENQ_WAKEUP) && may_miss(p, cpu, enq_flags))
-		scx_bpf_kick_cpu(cpu, 0);
 	/* Not behind a long run, which would not be preempted for it. */
 	if ((enq_flags & SCX_ENQ_WAKEUP) && may_go_direct(cpu) && !runs_long(cpu, scx_bpf_now())) {
 		run_on(p, task, cpu, enq_flags);
@@ -325,6 +313,10 @@ verified_once int place_bound(struct task_struct *p __arg_trusted,
 	}
 	join_queue(task, cpu_queue(cpu));
 	wait_behind(p, task, cpu, cpu_queue(cpu), enq_flags);
+	/* One that waited for other CPUs as it was bound to this one, which is idle. The kernel has
+	 * a CPU look for work as a task wakes there or moves there, and here it does neither. */
+	if (!(enq_flags & SCX_ENQ_WAKEUP) && may_miss(p, cpu, enq_flags))
+		scx_bpf_kick_cpu(cpu, 0);
 	return 0;
 }
 

@@ -1,6 +1,6 @@
 //! Tasks that may run on some CPUs only are packed on the first of these, as others are on all.
 
-use powerpack_sim::{Kernel, Machine, Setup};
+use powerpack_sim::{Kernel, Machine, Setup, TaskOutcome};
 use powerpack_workload::Workload;
 
 use super::world::{Load, boot, ranks_of, spawn};
@@ -114,30 +114,53 @@ fn an_affinity_on_a_large_machine_names_the_cpus_that_it_means() {
     }
 }
 
+/// What became of the last of these tasks in packing, on four CPUs.
+fn last_of(tasks: &str) -> TaskOutcome {
+    let machine = Machine::find("vm4").unwrap();
+    let packing = "packing".parse::<Named>().unwrap().on(&machine).unwrap();
+    let workload = Workload::parse(&format!("name = 'hogs'\nabout = ''\n{tasks}")).unwrap();
+    let setup = Setup::new(&machine, &workload, SECONDS as f64, 1);
+    powerpack_sim::run(&setup, &packing).unwrap().0.tasks.pop().unwrap()
+}
+
 /// More hogs on one of two CPUs than on the other: services of both wait for a tick and each other,
 /// not for the turns of hogs, wherever they ran before.
 #[test]
 fn services_do_not_wait_for_the_turns_of_hogs() {
-    let machine = Machine::find("vm4").unwrap();
-    let packing = "packing".parse::<Named>().unwrap().on(&machine).unwrap();
     for (hogs, more_hogs, services) in [(1, 3, 6), (2, 1, 4), (1, 4, 5), (3, 2, 8)] {
-        let workload = Workload::parse(&format!(
-            "name = 'hogs'\nabout = ''\n\
-             [[task]]\nname = 'hogs'\ncount = {hogs}\ncpus = '1'\nhog = true\n\
+        let task = last_of(&format!(
+            "[[task]]\nname = 'hogs'\ncount = {hogs}\ncpus = '1'\nhog = true\n\
              [[task]]\nname = 'more hogs'\ncount = {more_hogs}\ncpus = '2'\nhog = true\n\
              [[task]]\nname = 'services'\ncount = {services}\ncpus = '1-2'\n\
              periodic = {{ run_ms = 1, period_ms = 50 }}\n"
         ));
-        let workload = workload.unwrap();
-        let setup = Setup::new(&machine, &workload, SECONDS as f64, 1);
-        let outcome = powerpack_sim::run(&setup, &packing).unwrap().0;
-        let task = outcome.tasks.last().unwrap();
-        // 4.05 ms. The queue of the fewest tasks rather than the least work made it 5.0, and what
-        // others had on the CPU where a service ran before 10 to 25.
+        // 2.0 ms, and once 5.03: at first nobody knows that they are short. What others had on the CPU where
+        // a service ran before made that 10 to 25.
+        let (p99_us, max_us) = (task.p99_us - 1000.0, task.max_delay_us);
         assert!(
-            task.max_delay_us <= 4500.0,
-            "{services} services are delayed by {:.0} us beside {hogs} and {more_hogs} hogs",
-            task.max_delay_us
+            p99_us <= 3100.0 && max_us <= 5500.0,
+            "{services} services are delayed by {p99_us:.0}, at most {max_us:.0} us, beside {hogs} and \
+             {more_hogs} hogs"
+        );
+    }
+}
+
+/// One of two CPUs is shared by four hogs, the other by one: no hog goes before the service, which gets most
+/// where the fewest take turns with it.
+#[test]
+fn a_service_is_where_fewest_hogs_share_a_cpu_with_it() {
+    for (run_ms, crowded, other) in [(2, 1, 2), (2, 2, 1), (3, 1, 2), (3, 2, 1)] {
+        let task = last_of(&format!(
+            "[[task]]\nname = 'four'\ncount = 4\ncpus = '{crowded}'\nhog = true\n\
+             [[task]]\nname = 'one'\ncpus = '{other}'\nhog = true\n\
+             [[task]]\nname = 'service'\ncpus = '1-2'\n\
+             periodic = {{ run_ms = {run_ms}, period_ms = 6 }}\n"
+        ));
+        // 1667 and 1661 of 1667 runs, EEVDF 1250. Among the four it is 999 and 667.
+        let runs = task.activations;
+        assert!(
+            runs > 1600,
+            "a service of {run_ms} ms had {runs} runs, with four hogs on CPU {crowded}"
         );
     }
 }
