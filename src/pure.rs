@@ -73,6 +73,7 @@ struct Need {
 #[link(name = "powerpack_pure", kind = "static")]
 unsafe extern "C" {
     safe fn native_prologue_levels(known: u32, levels: u32) -> u32;
+    safe fn native_front_for(clock: u64, front: u64, weight: u32, tick: u64) -> u64;
     safe fn native_util_decay(util: u32, dt: u64) -> u32;
     safe fn native_util_run(util: u32, dt: u64, capacity: u32) -> u32;
     safe fn native_work(ran: u64, capacity: u32) -> u64;

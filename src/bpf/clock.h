@@ -127,6 +127,14 @@ static inline s64 pp_common_lead(s64 lead, u32 weight, u64 tick_ns)
 	return lead < -max ? -max : lead < max ? lead : max;
 }
 
+/* From when one that wakes has its lag: from @front, where the last turn in its queue began. A
+ * light task there may be owed far more than this one ever could be, which is then not handed on.
+ */
+static inline u64 pp_front_for(u64 clock, u64 front, u32 weight, u64 tick_ns)
+{
+	return clock + pp_common_lead(front - clock, weight, tick_ns);
+}
+
 /* Whether a task whose turn ends goes to a CPU where what runs began by @lead later than it would
  * by the common scale: so much more it has had there, and that is worth filling another cache. */
 static inline int pp_is_worth_moving(s64 lead, u32 weight)

@@ -5,9 +5,9 @@ use std::collections::BTreeMap;
 use proptest::prelude::*;
 
 use super::{
-    MS, Rival, native_clock_pass, native_common_lead, native_deadline, native_is_starving,
-    native_is_worth_moving, native_own_passes, native_rival_gap, native_starving_pause,
-    native_vtime_delta, native_vtime_join, native_vtime_move,
+    MS, Rival, native_clock_pass, native_common_lead, native_deadline, native_front_for,
+    native_is_starving, native_is_worth_moving, native_own_passes, native_rival_gap,
+    native_starving_pause, native_vtime_delta, native_vtime_join, native_vtime_move,
 };
 use crate::bpf_intf as intf;
 
@@ -80,6 +80,20 @@ fn a_lead_of_some_turns_is_kept_and_no_more() {
     assert_eq!(native_common_lead(turns(-3), 100 * UNIT, TICK_NS), turns(-3));
     assert_eq!(native_common_lead(turns(300), 100 * UNIT, TICK_NS), turns(8), "they drifted apart");
     assert_eq!(native_common_lead(turns(-300), 1000 * UNIT, TICK_NS), turns(-8) / 10);
+}
+
+#[test]
+fn what_a_light_task_is_owed_is_not_handed_on() {
+    let front =
+        |front: u64, weight| 1000 * MS - native_front_for(1000 * MS, front, weight * UNIT, TICK_NS);
+    assert_eq!(front(980 * MS, 100), 20 * MS, "where the last turn began");
+    assert_eq!(
+        front(700 * MS, 100),
+        8 * (SLICE_NS + TICK_NS),
+        "of one that was owed 300 ms by its weight"
+    );
+    assert_eq!(front(700 * MS, 10), 300 * MS, "and of one like it");
+    assert_eq!(front(1000 * MS, 100), 0);
 }
 
 #[test]

@@ -84,6 +84,7 @@ EXPORT(u32, fit_kind, (u32 util, u32 min, u32 max, const u32 *of_kind, u32 nr),
        (util, min, max, of_kind, nr))
 EXPORT(int, is_migration_off, (u32 levels, int current, u32 prologue), (levels, current, prologue))
 EXPORT(u32, prologue_levels, (u32 known, u32 levels), (known, levels))
+EXPORT(u64, front_for, (u64 clock, u64 front, u32 weight, u64 tick), (clock, front, weight, tick))
 EXPORT(u32, scope_of, (const struct pp_policy *policy, const struct pp_need *need), (policy, need))
 EXPORT(int, stacks, (const struct pp_policy *policy, u32 scope, int groups),
        (policy, scope, groups))
