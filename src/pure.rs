@@ -70,9 +70,26 @@ struct Need {
     is_short: i32,
 }
 
+/// `struct pp_added`.
+#[repr(C)]
+struct Added {
+    queue: u32,
+    class: u32,
+    ns: u32,
+    efficient: u32,
+    timer: u32,
+}
+
 #[link(name = "powerpack_pure", kind = "static")]
 unsafe extern "C" {
     safe fn native_prologue_levels(known: u32, levels: u32) -> u32;
+    safe fn native_added_word(added: &Added) -> u64;
+    safe fn native_added_queue(word: u64) -> u32;
+    safe fn native_added_class(word: u64) -> u32;
+    safe fn native_added_ns(word: u64) -> u32;
+    safe fn native_added_efficient(word: u64) -> u32;
+    safe fn native_hold(nr: u16, limit: u32) -> u32;
+    safe fn native_hold_limit(hold: u32) -> u32;
     safe fn native_front_for(clock: u64, front: u64, weight: u32, tick: u64) -> u64;
     safe fn native_util_decay(util: u32, dt: u64) -> u32;
     safe fn native_util_run(util: u32, dt: u64, capacity: u32) -> u32;

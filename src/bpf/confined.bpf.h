@@ -115,7 +115,7 @@ verified_once int place_confined(struct task_struct *p __arg_trusted,
 		cpu = own_queue_for(task, here, end_for(task, scope), waking);
 	note_why(p, task, PP_WHY_CHOSEN_BUSY, cpu);
 	join_queue(task, cpu_queue(cpu));
-	note_efficient(task, scope == PP_SCOPE_EFFICIENT);
+	task->for_efficient = scope == PP_SCOPE_EFFICIENT;
 	wait_behind(p, task, cpu, cpu_queue(cpu), enq_flags);
 	/* Whether another CPU is about to go idle is not known until the task is in its queue. */
 	if (cpu != here || may_miss(p, cpu, enq_flags))

@@ -90,35 +90,40 @@ verified_once s32 next_waiting_rank(u32 rank)
 	return pp_next_rank(waiting_ranks, topology.nr_words, rank);
 }
 
-/* Count @nr more tasks, of class @class and @ns in all, as waiting in queue @id. */
-static __always_inline void add_waiting(u32 id, s32 nr, u32 class, s64 ns)
+/* Count a task as waiting, as the word @added of it says. */
+static __always_inline void add_waiting(u64 added)
 {
-	struct pp_queue *queue = queue_of(id);
+	struct pp_queue *queue = queue_of(pp_added_queue(added));
 
-	__sync_fetch_and_add(&queue->queued_ns[class % PP_RUN_CLASSES], ns);
-	if (nr < 0)
-		__sync_fetch_and_add(&queue->nr, nr);
-	else if (__sync_fetch_and_add(&queue->nr, nr) <= 0)
-		add_waiting_queue(id);
+	if (pp_added_efficient(added))
+		__sync_fetch_and_add(&nr_waiting_efficient, 1);
+	__sync_fetch_and_add(&queue->queued_ns[pp_added_class(added) % PP_RUN_CLASSES],
+			     pp_added_ns(added));
+	if (__sync_fetch_and_add(&queue->nr, 1) <= 0)
+		add_waiting_queue(pp_added_queue(added));
 }
 
-/* Whether the task waits for efficient CPUs alone. */
-static __always_inline void note_efficient(struct pp_task *task, bool waits)
+/* Take that back. */
+static __always_inline void remove_waiting(u64 added)
 {
-	if (task->queued_efficient == waits)
+	struct pp_queue *queue = queue_of(pp_added_queue(added));
+
+	if (!added)
 		return;
-	task->queued_efficient = waits;
-	__sync_fetch_and_add(&nr_waiting_efficient, waits ? 1 : -1);
+	if (pp_added_efficient(added))
+		__sync_fetch_and_add(&nr_waiting_efficient, -1);
+	__sync_fetch_and_add(&queue->queued_ns[pp_added_class(added) % PP_RUN_CLASSES],
+			     -(s64)pp_added_ns(added));
+	__sync_fetch_and_add(&queue->nr, -1);
 }
 
 /* The task does not wait any more, or is about to wait elsewhere. */
 static __always_inline void leave_queue(struct pp_task *task)
 {
-	if (!task->queued_ns)
+	if (!task->added)
 		return;
-	add_waiting(task->queue, -1, task->queued_class, -(s64)task->queued_ns);
-	task->queued_ns = 0;
-	note_efficient(task, false);
+	task->for_efficient = false;
+	remove_waiting(__sync_lock_test_and_set(&task->added, 0));
 }
 
 static __always_inline struct pp_scale *scale_of(u32 id)
@@ -243,22 +248,40 @@ verified_once u64 task_deadline(const struct pp_task *task __arg_nonnull)
 	return deadline_of(task);
 }
 
+/* What @timer, or its own enqueue, is to add to queue @id for the task. */
+static __always_inline u64 added_by(const struct pp_task *task, u32 id, bool efficient, u32 timer)
+{
+	struct pp_queue *queue = queue_of(id);
+	/* One that is not known yet may be long, so it delays no short one; but eight new ones that
+	 * turn out short are not to spill for the sum of what all might be. */
+	struct pp_added added = {
+		.queue = id,
+		.class = pp_run_class(task_run_pessimistic(task)),
+		.ns = pp_queued_work(task_run_left(task)),
+		.efficient = efficient,
+		.timer = timer,
+	};
+
+	if (queue->nr <= 0)
+		queue->waiting_since_ns = scx_bpf_now();
+	return pp_added_word(&added);
+}
+
+/* The task waits from now on, if it has not waited before. */
+static __always_inline void begin_wait(struct pp_task *task)
+{
+	if (!task->waits_since_ns)
+		task->waits_since_ns = scx_bpf_now();
+}
+
 /* The task is about to be put in queue @id. */
 verified_once int note_queued(struct pp_task *task __arg_nonnull, u32 id)
 {
-	struct pp_queue *queue = queue_of(id);
-	u64 now = scx_bpf_now();
+	u64 added = added_by(task, id, task->for_efficient, 0);
 
-	if (queue->nr <= 0)
-		queue->waiting_since_ns = now;
-	if (!task->waits_since_ns)
-		task->waits_since_ns = now;
-	/* One that is not known yet may be long, so it delays no short one; but eight new ones that
-	 * turn out short are not to spill for the sum of what all might be. */
-	leave_queue(task);
-	task->queued_class = pp_run_class(task_run_pessimistic(task));
-	task->queued_ns = pp_queued_work(task_run_left(task));
-	add_waiting(id, 1, task->queued_class, task->queued_ns);
+	begin_wait(task);
+	remove_waiting(__sync_lock_test_and_set(&task->added, added));
+	add_waiting(added);
 	return 0;
 }
 

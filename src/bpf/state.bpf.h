@@ -9,6 +9,7 @@
 /* Sets of CPUs in an arena, not used here: relocating them takes 8 ms at each load. */
 #define __SCX_CID_BPF_H
 #include "kernel.bpf.h"
+#include "added.h"
 #include "intf.h"
 #include "pick.h"
 #include "scope.h"
@@ -100,7 +101,7 @@ struct pp_task {
 	u64 run_est_ns;		    /* expected length of a run */
 	u64 expected_wait_ns;	    /* for the active CPUs, when that was last computed */
 	u64 woken_ns;		    /* when it woke, if that is watched; 0: it has run since */
-	u64 queued_ns;		    /* what it added to queue @queue, 0 once it runs */
+	u64 added;		    /* to a queue: see added.h; 0: nothing, as it runs */
 	u64 waits_since_ns;	    /* since when it has waited in queues; 0: it does not */
 	u64 allowed[PP_RANK_WORDS]; /* rank space */
 	u64 back_since_ns;	    /* when it came back after it was away */
@@ -113,7 +114,7 @@ struct pp_task {
 	u64 counts;	 /* in the load of its cgroup: see count_in() */
 	u64 counted_ns;	 /* when that was put down */
 	u64 runnable_ns; /* since then */
-	u32 held;	 /* the limit that is used up, while it is held for that; 0: none */
+	u32 held;	 /* see pp_hold(); 0: it is not held */
 	u32 util_fp;
 	u32 util_est; /* 0..1024 */
 	u32 weight;   /* its part of its cgroups' weights: see shares.h */
@@ -122,18 +123,18 @@ struct pp_task {
 	u16 last_cpu; /* where it has run last */
 	u16 limit;    /* the innermost limit of its cgroups; 0: none */
 	u16 charged;  /* the same as it began to run; 0: it does not run */
-	u16 behind;   /* its last run took most of its time: pp_util_behind(); 0: it did not */
+	u16 nr_holds;
+	u16 behind; /* its last run took most of its time: pp_util_behind(); 0: it did not */
 	u8 promised_node;
-	u8 queued_class;
-	u8 nr_runs;	 /* so far, up to PP_RUNS_KNOWN */
-	u8 workload;	 /* enum pp_workload */
-	u8 kind;	 /* the smallest kind of core that carries it */
-	bool kept_small; /* uclamp_max asks for the smallest kind */
-	bool restricted; /* not allowed everywhere */
-	bool fresh;	 /* has not joined a queue yet */
-	bool off_demand; /* what it uses is not for the active set to carry */
-	bool queued_efficient;
-	bool rt_preempted; /* a real-time task has just taken its CPU */
+	u8 nr_runs;	    /* so far, up to PP_RUNS_KNOWN */
+	u8 workload;	    /* enum pp_workload */
+	u8 kind;	    /* the smallest kind of core that carries it */
+	bool kept_small;    /* uclamp_max asks for the smallest kind */
+	bool restricted;    /* not allowed everywhere */
+	bool fresh;	    /* has not joined a queue yet */
+	bool off_demand;    /* what it uses is not for the active set to carry */
+	bool for_efficient; /* it waits for efficient CPUs alone */
+	bool rt_preempted;  /* a real-time task has just taken its CPU */
 	bool runs_for_watchdog;
 };
 
@@ -304,8 +305,8 @@ static __always_inline void note_prologue(void)
 {
 	u32 levels = bpf_get_current_task_btf()->migration_disabled;
 
-	if (prologue_levels != levels)
 	levels = pp_prologue_levels(prologue_levels, levels);
+	if (prologue_levels != levels)
 		prologue_levels = levels;
 }
 

@@ -104,7 +104,7 @@ static __always_inline void begin_hold(struct pp_task *task, u32 id, u64 now)
 {
 	struct pp_limit *limit = limit_of(id);
 
-	task->held = id;
+	task->held = pp_hold(++task->nr_holds, id);
 	task->held_since_ns = now;
 	task->waits_since_ns = 0;
 	if (limit->throttled_period_ns != limit->period_began_ns) {
@@ -116,24 +116,25 @@ static __always_inline void begin_hold(struct pp_task *task, u32 id, u64 now)
 		limit->throttled_since_ns = now;
 }
 
-/* The task is not held any more. By whoever is first: the timer, or the task's next enqueue. */
-verified_once int uncount_held(struct pp_task *task __arg_nonnull)
+/* @hold of the task ends. By whoever is first, which is returned: the timer, or the task's next
+ * enqueue. */
+verified_once bool uncount_held(struct pp_task *task __arg_nonnull, u32 hold)
 {
-	u32 id = task->held;
+	u32 id = pp_hold_limit(hold);
 
-	if (!id || __sync_val_compare_and_swap(&task->held, id, 0) != id)
-		return 0;
+	if (!hold || __sync_val_compare_and_swap(&task->held, hold, 0) != hold)
+		return false;
 	__sync_fetch_and_add(&held_queue_of(id)->nr, -1);
 	if (__sync_fetch_and_add(&limit_of(id)->nr_held, -1) == 1)
 		limit_of(id)->throttled_ns +=
 			since(scx_bpf_now(), limit_of(id)->throttled_since_ns);
-	return 0;
+	return true;
 }
 
 static __always_inline void end_hold(struct pp_task *task)
 {
 	if (task->held)
-		uncount_held(task);
+		uncount_held(task, task->held);
 }
 
 /* The agent, where it is the timer. */
@@ -212,10 +213,10 @@ verified_once u32 queue_of_released(struct task_struct *p __arg_trusted,
 }
 
 /* Wake the CPU that serves a released task: the one in whose own queue it is, or an idle one. */
-verified_once int kick_for_released(const struct pp_task *task __arg_nonnull, s32 here)
+verified_once int kick_for_released(u32 queue, const struct pp_task *task __arg_nonnull, s32 here)
 {
-	s32 cpu = is_cpu_queue(task->queue)
-			  ? task->queue - PP_CPU_QUEUE_BASE
+	s32 cpu = is_cpu_queue(queue)
+			  ? queue - PP_CPU_QUEUE_BASE
 			  : claim_idle(PP_SCOPE_ACTIVE, false, task, queueing_cpu(here));
 
 	if (cpu >= 0)
@@ -223,18 +224,51 @@ verified_once int kick_for_released(const struct pp_task *task __arg_nonnull, s3
 	return 0;
 }
 
-/* Put a held task where it waits for a CPU. */
-static __always_inline void release_task(struct bpf_iter_scx_dsq *it, struct task_struct *p,
-					 struct pp_task *task)
+/* Count a task whose @hold is to end as waiting in queue @id; returns what was added, 0: the kernel
+ * has taken it out of its DSQ, and its enqueue is first. */
+verified_once u64 count_released(struct pp_task *task __arg_nonnull, u32 hold, u32 id,
+				 bool efficient)
 {
-	u32 queue = queue_of_released(p, task);
+	u64 added = added_by(task, id, efficient, pp_hold_limit(hold) % PP_HELD_QUEUES + 1);
 
-	end_hold(task);
-	join_queue(task, queue);
-	note_queued(task, queue);
-	scx_bpf_dsq_move_set_vtime(it, task_deadline(task));
-	scx_bpf_dsq_move_vtime(it, p, queue, 0);
-	kick_for_released(task, scx_bpf_task_cpu(p));
+	/* Before anybody can take it back. */
+	add_waiting(added);
+	if (!__sync_val_compare_and_swap(&task->added, 0, added))
+		return added;
+	remove_waiting(added);
+	return 0;
+}
+
+/* Take it back, unless its enqueue has. */
+verified_once int uncount_released(struct pp_task *task __arg_nonnull, u64 added)
+{
+	if (__sync_val_compare_and_swap(&task->added, added, 0) == added)
+		remove_waiting(added);
+	return 0;
+}
+
+/* Put a held task where it waits for a CPU. Its @hold ends when it is there: the move fails if its
+ * enqueue has come meanwhile, which may have held it again. */
+static __always_inline void release_task(struct bpf_iter_scx_dsq *it, struct task_struct *p,
+					 struct pp_task *task, u32 hold)
+{
+	bool efficient = task->workload == PP_WORKLOAD_EFFICIENT && !is_bound(p);
+	u32 queue = queue_of_released(p, task);
+	u64 added = count_released(task, hold, queue, efficient);
+
+	if (!added)
+		return;
+	if (task->held == hold) {
+		join_queue(task, queue);
+		begin_wait(task);
+		scx_bpf_dsq_move_set_vtime(it, task_deadline(task));
+		if (scx_bpf_dsq_move_vtime(it, p, queue, 0)) {
+			uncount_held(task, hold);
+			kick_for_released(queue, task, scx_bpf_task_cpu(p));
+			return;
+		}
+	}
+	uncount_released(task, added);
 }
 
 /* @cpu goes offline: let the kernel move the held tasks that are on it, which may then be bound to
@@ -249,11 +283,12 @@ static __always_inline void move_held_off(s32 cpu)
 			continue;
 		bpf_for_each (scx_dsq, p, held_dsq(id), 0) {
 			struct pp_task *task = task_of(p);
+			u32 hold = task ? task->held : 0;
 
 			if (!task || scx_bpf_task_cpu(p) != cpu)
 				continue;
-			end_hold(task);
-			scx_bpf_dsq_move(BPF_FOR_EACH_ITER, p, SCX_DSQ_LOCAL_ON | cpu, 0);
+			if (scx_bpf_dsq_move(BPF_FOR_EACH_ITER, p, SCX_DSQ_LOCAL_ON | cpu, 0))
+				uncount_held(task, hold);
 		}
 	}
 }
@@ -261,17 +296,17 @@ static __always_inline void move_held_off(s32 cpu)
 /* Whether @p, which is held, may run, by what its limit has. One that has been held for long runs
  * for the watchdog alone. */
 verified_once bool may_release(struct task_struct *p __arg_trusted,
-			       struct pp_task *task __arg_nonnull, u32 looks, u64 now)
+			       struct pp_task *task __arg_nonnull, u32 id, u32 looks, u64 now)
 {
-	struct pp_limit *limit = limit_of(task->held);
+	struct pp_limit *limit = limit_of(id);
 
 	if (limit->looks != looks) {
 		limit->looks = looks;
 		if (!reports_cpu_max())
 			poll_limits_of(p);
-		limit->releases = is_used_up(task->held, now) ? 0
-				  : limit->quota_ns	      ? pp_releases(limit->budget_ns)
-							      : ~0U;
+		limit->releases = is_used_up(id, now) ? 0
+				  : limit->quota_ns   ? pp_releases(limit->budget_ns)
+						      : ~0U;
 	}
 	task->runs_for_watchdog = !limit->releases;
 	if (!limit->releases)
@@ -294,17 +329,19 @@ static __always_inline int release_queue(u32 id)
 	bpf_rcu_read_lock();
 	bpf_for_each (scx_dsq, p, held_dsq(id), 0) {
 		struct pp_task *task = task_of(p);
+		u32 hold;
 		u64 left;
 
 		if (++looked >= held_look_max)
 			break;
-		if (!task || !task->held)
+		hold = task ? task->held : 0;
+		if (!hold)
 			continue;
-		if (may_release(p, task, looks, now)) {
-			release_task(BPF_FOR_EACH_ITER, p, task);
+		if (may_release(p, task, pp_hold_limit(hold), looks, now)) {
+			release_task(BPF_FOR_EACH_ITER, p, task, hold);
 			continue;
 		}
-		left = next_look(task->held, now);
+		left = next_look(pp_hold_limit(hold), now);
 		next = seen && next < left ? next : left;
 		seen = true;
 	}

@@ -71,6 +71,26 @@ fn the_prologues_levels_are_the_least_ever_seen() {
 }
 
 proptest! {
+    /// What was added is taken back whole.
+    #[test]
+    fn what_a_task_has_added_is_in_one_word(
+        queue in 0..2048u32, class in 0..4u32, ns in 1..3_000_001u32, efficient in 0..2u32, timer in 0..65u32,
+    ) {
+        let word = native_added_word(&Added { queue, class, ns, efficient, timer });
+        let parts = [native_added_queue, native_added_class, native_added_ns, native_added_efficient];
+        prop_assert_eq!(parts.map(|part| part(word)), [queue, class, ns, efficient]);
+        prop_assert!(word != 0);
+        let other = native_added_word(&Added { queue, class, ns, efficient, timer: timer + 1 });
+        prop_assert_ne!(word, other, "whose it is");
+    }
+
+    #[test]
+    fn a_hold_is_another_one_than_that_before(nr: u16, limit in 1..4096u32) {
+        let hold = native_hold(nr, limit);
+        prop_assert_eq!(native_hold_limit(hold), limit);
+        prop_assert!(hold != native_hold(nr.wrapping_add(1), limit) && hold != 0);
+    }
+
     #[test]
     fn the_next_rank_is_the_first_one_all_round(set: Set, rank in 0..512i32, few: bool) {
         let ranks = if few { 64 } else { 512 };

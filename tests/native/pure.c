@@ -3,6 +3,7 @@
  * The pure headers of the BPF side, compiled natively and with names that Rust
  * can call: src/pure.rs tests the very code the kernel runs.
  */
+#include "added.h"
 #include "bandwidth.h"
 #include "freq.h"
 #include "pick.h"
@@ -84,6 +85,13 @@ EXPORT(u32, fit_kind, (u32 util, u32 min, u32 max, const u32 *of_kind, u32 nr),
        (util, min, max, of_kind, nr))
 EXPORT(int, is_migration_off, (u32 levels, int current, u32 prologue), (levels, current, prologue))
 EXPORT(u32, prologue_levels, (u32 known, u32 levels), (known, levels))
+EXPORT(u64, added_word, (const struct pp_added *added), (added))
+EXPORT(u32, added_queue, (u64 word), (word))
+EXPORT(u32, added_class, (u64 word), (word))
+EXPORT(u32, added_ns, (u64 word), (word))
+EXPORT(u32, added_efficient, (u64 word), (word))
+EXPORT(u32, hold, (u16 nr, u32 limit), (nr, limit))
+EXPORT(u32, hold_limit, (u32 hold), (hold))
 EXPORT(u64, front_for, (u64 clock, u64 front, u32 weight, u64 tick), (clock, front, weight, tick))
 EXPORT(u32, scope_of, (const struct pp_policy *policy, const struct pp_need *need), (policy, need))
 EXPORT(int, stacks, (const struct pp_policy *policy, u32 scope, int groups),
