@@ -14,6 +14,7 @@ mkdir -p "$TREE"
 mount --bind /run/tree "$TREE"
 mountpoint -q /sys/fs/cgroup || mount -t cgroup2 cgroup2 /sys/fs/cgroup
 mountpoint -q /sys/kernel/debug || mount -t debugfs debugfs /sys/kernel/debug
+mountpoint -q /sys/kernel/security || mount -t securityfs securityfs /sys/kernel/security
 mountpoint -q /sys/kernel/tracing || mount -t tracefs tracefs /sys/kernel/tracing
 ip link set lo up
 if [ -e "$work/config" ]; then

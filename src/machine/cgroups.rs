@@ -49,8 +49,8 @@ fn has_cpu_controller(hierarchies: &str) -> bool {
 }
 
 /// The sentence for a user with cgroup v1.
-pub const IGNORED_V1: &str = "limits and shares of cgroups are not kept while this scheduler runs, as cgroup v1 has the cpu controller: \
-     boot with systemd.unified_cgroup_hierarchy=1";
+pub const IGNORED_V1: &str = "limits and shares of cgroups are not kept while this scheduler \
+     runs, as cgroup v1 has the cpu controller: boot with systemd.unified_cgroup_hierarchy=1";
 
 /// How many cgroups there are: what changes when one comes or goes. Cheap, unlike a walk.
 pub fn count() -> usize {

@@ -64,8 +64,8 @@ pub fn explain_load_failure(err: libbpf_rs::Error) -> anyhow::Error {
     let lockdown = fs::read_to_string("/sys/kernel/security/lockdown").unwrap_or_default();
     if is_confidential(&lockdown) {
         return anyhow::anyhow!(
-            "this kernel is locked down to confidentiality, so that no BPF program may read its memory, and no \
-             sched_ext scheduler loads: boot with lockdown=integrity, or none"
+            "this kernel is locked down to confidentiality, so that no BPF program may read its memory, as \
+             this scheduler does: boot with lockdown=integrity, or none"
         );
     }
     err.context("the kernel refused the scheduler (-v shows its messages)")

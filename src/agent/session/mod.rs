@@ -271,7 +271,8 @@ impl<'a> Session<'a> {
         }
         if !cgroups::are_unified() {
             warn!(
-                "the table of workloads treats no cgroup: there is no hierarchy of cgroup v2 in /sys/fs/cgroup"
+                "the table of workloads treats no cgroup: /sys/fs/cgroup is not the hierarchy of \
+                 cgroup v2"
             );
         }
         for cgroup in cgroups::all() {
