@@ -71,17 +71,6 @@ start --mode spread --irqs follow
 are_back
 stop
 
-echo "all are moved: what is said of them is read again, and the next one begins"
-echo 0-3 >/proc/irq/"$bound"/smp_affinity_list
-printf 'mode = "packing"\n[policy]\nmax_cores = 1\n[hints]\nirqs = "follow"\n' >/tmp/irqs.toml
-for irq in $irqs; do echo 3 >/proc/irq/"$irq"/smp_affinity_list && echo 0-3 >/proc/irq/"$irq"/smp_affinity_list; done
-start --config /tmp/irqs.toml
-scx_powerpack reload >/dev/null
-stop KILL 137
-start --config /tmp/irqs.toml
-stop
-are_back
-
 echo "beside irqbalance"
 cp "$(command -v sleep)" /tmp/irqbalance
 /tmp/irqbalance 1000 &
