@@ -6,6 +6,7 @@ mod events;
 mod limits;
 mod observe;
 
+use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
 use anyhow::{Result, bail};
@@ -303,23 +304,22 @@ impl<'a> Session<'a> {
         if self.scheduler.has_unlimited()? {
             status.ignored_cpu_max = limits::without_place(&status.limits);
         }
-        status.above_ceiling = self.above_ceiling(&status);
+        status.above_ceiling = self.above_ceiling(&status)?;
         status.energy_compared = self.energy.sentences();
         Ok(Reply::Status(status))
     }
 
     /// Cgroups whose cpuset has no CPU below the ceiling, if there is one.
-    fn above_ceiling(&self, status: &Status) -> Vec<String> {
-        let nr = self.ranks.ranks_in_cores(status.max_cores);
-        if nr >= self.ranks.nr_free() {
-            return vec![];
+    fn above_ceiling(&self, status: &Status) -> Result<Vec<String>> {
+        if status.max_cores >= self.ranks.nr_cores() {
+            return Ok(vec![]);
         }
-        let above = |cpus: &[usize]| !cpus.iter().any(|cpu| status.ranks[..nr].contains(cpu));
-        cgroups::confined()
-            .into_iter()
-            .filter(|(_, cpus)| above(cpus))
-            .map(|(path, _)| path)
-            .collect()
+        // Not as many cores as that: CPUs of the first ones may be offline, or in a partition.
+        let end = self.scheduler.snapshot(&self.ranks)?.active.ceiling as usize;
+        let below: BTreeSet<usize> = status.ranks.iter().take(end).copied().collect();
+        let confined = cgroups::confined().into_iter();
+        let above = confined.filter(|(_, cpus)| !cpus.iter().any(|cpu| below.contains(cpu)));
+        Ok(above.map(|(path, _)| path).collect())
     }
 
     /// The status now.
