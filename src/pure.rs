@@ -111,7 +111,7 @@ unsafe extern "C" {
     safe fn native_starving_pause(nr: u32, servers: u32, waited: u64) -> u64;
     safe fn native_is_starving(since: u64, now: u64) -> i32;
     safe fn native_should_preempt(gap: i64, run: u64, left: u64, expected: u64, ran: u64) -> i32;
-    safe fn native_may_preempt(ran: u64, taken: u64, own: i32) -> i32;
+    safe fn native_may_preempt(ran: u64, left: u64, taken: u64, own: i32) -> i32;
     safe fn native_slice_of_ticks(tick: u64) -> u64;
     safe fn native_slice_over(expected: u64, ran: u64, slice: u64, short_waits: i32) -> i32;
     safe fn native_periods_over(began: u64, period: u64, now: u64) -> u64;
@@ -294,10 +294,20 @@ fn preemption_is_for_the_shorter_the_earlier_and_not_at_once() {
     assert_eq!(ask(1, MS / 10, 3 * MS, 2 * MS), 0, "due later");
     assert_eq!(ask(-1, 4 * MS, 3 * MS, 2 * MS), 0, "longer than what is left");
     assert_eq!(ask(-1, MS / 10, MS / 2, 2 * MS), 0, "nearly done");
-    assert_eq!(native_may_preempt(MS, MS, 0), 1);
-    assert_eq!(native_may_preempt(MS / 10, 5 * MS, 0), 0, "only just begun");
-    assert_eq!(native_may_preempt(MS / 10, 5 * MS, 1), 1, "a task that has no other CPU");
-    assert_eq!(native_may_preempt(MS / 10, MS / 5, 1), 0, "the CPU has just been taken from one");
+    assert_eq!(native_may_preempt(MS / 10, 5 * MS, MS, 0), 1);
+    assert_eq!(native_may_preempt(MS / 10, 2 * MS, MS, 0), 0, "only just begun, and not for long");
+    assert_eq!(native_may_preempt(MS, 2 * MS, MS, 0), 1);
+    assert_eq!(
+        native_may_preempt(MS / 10, 5 * MS, MS / 2, 0),
+        0,
+        "it has just been taken from one"
+    );
+    assert_eq!(
+        native_may_preempt(MS / 10, 2 * MS, MS / 2, 1),
+        1,
+        "by a task that has no other CPU"
+    );
+    assert_eq!(native_may_preempt(MS / 10, 5 * MS, MS / 5, 1), 0);
 }
 
 #[test]

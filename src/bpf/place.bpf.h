@@ -122,7 +122,7 @@ verified_once bool goes_before(const struct pp_task *task __arg_nonnull, s32 cpu
 	gap = rival_gap(cpu, &waking, &curr);
 	if (!state->running_since_ns)
 		return pp_goes_first(gap, task_run_left(task), left);
-	return ran && pp_may_preempt(ran, since(now, state->taken_ns), waking.own) &&
+	return ran && pp_may_preempt(ran, left, since(now, state->taken_ns), waking.own) &&
 	       pp_should_preempt(gap, task_run_left(task), left, state->curr_run_ns, ran);
 }
 

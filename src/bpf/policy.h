@@ -30,14 +30,15 @@
 #define PP_TICK_LATE_NS (100 * PP_NS_PER_US)
 /* A run with less than this left is not worth two context switches. */
 #define PP_PREEMPT_LEFT_MIN_NS (1 * PP_NS_PER_MS)
-/* Nor is one preempted that has only begun: many short tasks that wake each
- * other (hackbench) would do nothing but switch. The price is at most 1,000
- * such switches a second. */
-#define PP_PREEMPT_RAN_MIN_NS (1 * PP_NS_PER_MS)
-/* One that waits in the CPU's own queue has no other CPU, and does not wait for that: only for this
- * long after a task has lost that CPU to a waking one. What comes too early waits for the next
- * tick: twenty short tasks of a CPU beside a hog waited for 1.4 ms on average with 1 ms, 0.1 with
- * this. */
+/* Nor is one preempted that has only begun, for this long after a task has lost that CPU to a
+ * waking one: many short tasks that wake each other (hackbench) would do nothing but switch. The
+ * price is at most 1,000 such switches a second. But the first one goes at once: else a task that
+ * sleeps for 0.1 ms after each ms, as for a disk, waited for two ticks each time behind the hog
+ * that had just begun, and had an eighth of its CPU. */
+#define PP_PREEMPT_PAUSE_NS (1 * PP_NS_PER_MS)
+/* The same for one that waits in the CPU's own queue, and has no other CPU. What comes too early
+ * waits for the next tick: twenty short tasks of a CPU beside a hog waited for 1.4 ms on average
+ * with 1 ms, 0.1 with this. */
 #define PP_PREEMPT_OWN_PAUSE_NS (250 * PP_NS_PER_US)
 /* Runs from here on are long: short ones need not wait for their end. Among
  * short runs none is preempted, as that would cut short the batches in which
@@ -277,11 +278,16 @@ static inline u32 pp_est_behind(u32 est, u32 capacity)
 	return est < capacity && est >= capacity * 3 / 4 ? capacity : est;
 }
 
-/* Whether what runs on a CPU may be preempted @ran_ns after it began, by a task that waits in the
- * CPU's @own queue or in a shared one; @taken_ns after a task lost that CPU to a waking one. */
-static inline int pp_may_preempt(u64 ran_ns, u64 taken_ns, int own)
+/* Whether what began to run on a CPU @ran_ns ago, and has @left_ns to go, may be preempted
+ * @taken_ns after a task has lost that CPU to a waking one, by a task that waits in the CPU's @own
+ * queue or in a shared one. One that is done within a slice is let begin: taken off by each that
+ * wakes it would wait again and again. */
+static inline int pp_may_preempt(u64 ran_ns, u64 left_ns, u64 taken_ns, int own)
 {
-	return ran_ns >= PP_PREEMPT_RAN_MIN_NS || (own && taken_ns >= PP_PREEMPT_OWN_PAUSE_NS);
+	if (own)
+		return ran_ns >= PP_PREEMPT_PAUSE_NS || taken_ns >= PP_PREEMPT_OWN_PAUSE_NS;
+	return ran_ns >= PP_PREEMPT_PAUSE_NS ||
+	       (taken_ns >= PP_PREEMPT_PAUSE_NS && left_ns >= PP_SLICE_SHARED_NS);
 }
 
 /* Whether a waking task goes before one that was expected to run for @expected_ns when it

@@ -1,13 +1,11 @@
 //! Tasks that may run on some CPUs only are packed on the first of these, as others are on all.
 
-use powerpack_sim::{Kernel, Machine, Setup, TaskOutcome};
-use powerpack_workload::Workload;
+use powerpack_sim::{Kernel, Machine};
 
-use super::world::{Load, boot, ranks_of, spawn};
+use super::world::{Load, boot, last_of, ranks_of, spawn};
 use super::{Case, MS, drive};
 use crate::bpf_intf as intf;
 use crate::settings::policy::{Mode, Policy};
-use crate::sim::Named;
 use crate::sim::system::bytes_of;
 
 const SECONDS: u64 = 10;
@@ -112,15 +110,6 @@ fn an_affinity_on_a_large_machine_names_the_cpus_that_it_means() {
             assert!(pct <= 100 && (pct > 80) == allowed, "{cpus:#x}: CPU {cpu} {pct} % busy");
         }
     }
-}
-
-/// What became of the last of these tasks in packing, on four CPUs.
-fn last_of(tasks: &str) -> TaskOutcome {
-    let machine = Machine::find("vm4").unwrap();
-    let packing = "packing".parse::<Named>().unwrap().on(&machine).unwrap();
-    let workload = Workload::parse(&format!("name = 'hogs'\nabout = ''\n{tasks}")).unwrap();
-    let setup = Setup::new(&machine, &workload, SECONDS as f64, 1);
-    powerpack_sim::run(&setup, &packing).unwrap().0.tasks.pop().unwrap()
 }
 
 /// More hogs on one of two CPUs than on the other: services of both wait for a tick and each other,

@@ -2,13 +2,17 @@
 
 use std::ops::Range;
 
-use powerpack_sim::{Context, CpuMask, Home, Kernel, Machine, Program, Step, System, TaskSpec};
+use powerpack_sim::{
+    Context, CpuMask, Home, Kernel, Machine, Program, Setup, Step, System, TaskOutcome, TaskSpec,
+};
+use powerpack_workload::Workload;
 use proptest::prelude::*;
 
 use super::MS;
 use crate::bpf_intf as intf;
 use crate::machine::topology::Ranks;
 use crate::settings::policy::{Mode, Policy};
+use crate::sim::Named;
 use crate::sim::system::{powerpack, rank};
 
 pub const WEIGHT_DEFAULT: u32 = intf::pp_limits_PP_WEIGHT_DEFAULT;
@@ -180,4 +184,16 @@ pub fn plug(kernel: &mut Kernel, cpu: usize) {
 /// The machine's ranks.
 pub fn ranks_of(machine: &Machine) -> Ranks {
     rank(machine).unwrap()
+}
+
+/// How long they run.
+const LAST_OF_SECONDS: f64 = 10.0;
+
+/// What became of the last of these tasks in packing, on four CPUs.
+pub fn last_of(tasks: &str) -> TaskOutcome {
+    let machine = Machine::find("vm4").unwrap();
+    let packing = "packing".parse::<Named>().unwrap().on(&machine).unwrap();
+    let workload = Workload::parse(&format!("name = 'hogs'\nabout = ''\n{tasks}")).unwrap();
+    let setup = Setup::new(&machine, &workload, LAST_OF_SECONDS, 1);
+    powerpack_sim::run(&setup, &packing).unwrap().0.tasks.pop().unwrap()
 }
