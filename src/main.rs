@@ -27,6 +27,7 @@ use clap::Parser;
 use simplelog::{ColorChoice, ConfigBuilder, LevelFilter, TermLogger, TerminalMode};
 
 use cli::{Cli, Command};
+use scheduler::kernel_exit::{STAYS_AWAY_STATUS, StaysAway};
 
 fn main() -> ExitCode {
     let cli = Cli::parse();
@@ -35,7 +36,7 @@ fn main() -> ExitCode {
         Ok(status) => status,
         Err(err) => {
             eprintln!("scx_powerpack: {err:#}");
-            ExitCode::FAILURE
+            if err.is::<StaysAway>() { STAYS_AWAY_STATUS.into() } else { ExitCode::FAILURE }
         }
     }
 }

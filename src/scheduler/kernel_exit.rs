@@ -1,6 +1,9 @@
 //! Why the kernel ended the scheduler, as `ops.exit` has written it down.
 
 use std::ffi::CStr;
+use std::fmt;
+
+use scx_utils::ScxExitKind;
 
 use super::bpf_skel::types::user_exit_info;
 
@@ -10,12 +13,30 @@ pub struct KernelExit {
     pub reason: String,
     /// The kernel asks for a clean restart (CPU hotplug while loading).
     pub restart: bool,
+    /// It is to stay away: the user has had the kernel end it (SysRq-S), or a task had not run for so long that the
+    /// kernel did.
+    pub stays_away: bool,
     /// What each CPU and task was at when it ended by an error; else empty.
     pub report: String,
 }
 
+/// The exit status after which nobody is to start it again by itself: `RestartPreventExitStatus=` of the unit.
+pub const STAYS_AWAY_STATUS: u8 = 4;
+
+/// The kernel has ended the scheduler, which is to stay away: see [`KernelExit::stays_away`].
+#[derive(Debug)]
+pub struct StaysAway(pub String);
+
+impl fmt::Display for StaysAway {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for StaysAway {}
+
 /// enum scx_exit_kind: from here on the kinds are errors.
-const FIRST_ERROR_KIND: i32 = scx_utils::ScxExitKind::Error as i32;
+const FIRST_ERROR_KIND: i32 = ScxExitKind::Error as i32;
 
 impl KernelExit {
     /// None: the kernel has not ended the scheduler.
@@ -23,7 +44,7 @@ impl KernelExit {
         // SAFETY: written by the kernel once, `kind` last.
         let kind = unsafe { std::ptr::read_volatile(&raw const uei.kind) };
         // Detaching by ourselves is SCX_EXIT_UNREG; below it nothing happened.
-        if kind <= scx_utils::ScxExitKind::Unreg as i32 {
+        if kind <= ScxExitKind::Unreg as i32 {
             return None;
         }
         let reason = match (text(&uei.reason), text(&uei.msg)) {
@@ -33,7 +54,9 @@ impl KernelExit {
         let is_error = kind >= FIRST_ERROR_KIND;
         let restart = uei.exit_code as u64 & *scx_utils::SCX_ECODE_ACT_RESTART != 0;
         let report = if is_error { report() } else { String::new() };
-        Some(KernelExit { reason, restart: restart && !is_error, report })
+        let stays_away =
+            [ScxExitKind::SysRq as i32, ScxExitKind::ErrorStall as i32].contains(&kind);
+        Some(KernelExit { reason, restart: restart && !is_error, stays_away, report })
     }
 }
 

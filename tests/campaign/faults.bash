@@ -286,7 +286,7 @@ fault_socket() {
 fault_sysrq() {
 	echo S >/proc/sysrq-trigger
 	gone
-	[ "$STATUS" = 1 ] || fail "status $STATUS after the kernel ended it"
+	[ "$STATUS" = 4 ] || fail "status $STATUS after the kernel ended it"
 	grep -q 'ended the scheduler' $LOG || fail "the end is not reported: $(cat $LOG)"
 }
 fault_freeze() {

@@ -20,6 +20,6 @@ start
 echo S >/proc/sysrq-trigger
 status=0
 wait $PID || status=$?
-[ $status = 1 ] || fail "exit status $status after SysRq-S"
+[ $status = 4 ] || fail "exit status $status after SysRq-S"
 grep -qi sysrq $LOG || fail "the reason is not reported"
 kernel_is_back

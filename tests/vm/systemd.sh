@@ -156,6 +156,24 @@ box_systemctl stop scx_powerpack
 ! python3 -c 'import socket; socket.create_connection(("127.0.0.1", 9994), 2)' 2>/dev/null || fail "the port is still open"
 kernel_is_back
 
+echo "killed it stays away, whoever scrapes; and so it does after SysRq-S"
+box_systemctl start scx_powerpack
+box_service_is 30 ActiveState active
+box_systemctl kill --kill-whom=main -s TERM scx_powerpack
+box_service_is 30 ActiveState inactive
+! python3 -c 'import socket; socket.create_connection(("127.0.0.1", 9994), 2)' 2>/dev/null || fail "the port is still open"
+nap 3
+box_service_is 1 ActiveState inactive
+kernel_is_back
+box_systemctl start scx_powerpack
+box_service_is 30 ActiveState active
+echo S >/proc/sysrq-trigger
+box_service_is 30 ActiveState failed
+nap 5
+box_service_is 1 ActiveState failed
+kernel_is_back
+box_systemctl reset-failed scx_powerpack
+
 echo "shut down while it runs"
 box_systemctl start scx_powerpack
 box_stop

@@ -28,6 +28,7 @@ use crate::machine::kernel;
 use crate::machine::topology::Ranks;
 use crate::scheduler::Scheduler;
 use crate::scheduler::counters::Counters;
+use crate::scheduler::kernel_exit::StaysAway;
 use crate::settings::auto::{Chooser, PERIOD};
 use crate::settings::config;
 use crate::settings::policy::{Choice, Policy, PolicyArgs};
@@ -354,7 +355,12 @@ pub fn detach(scheduler: Scheduler<'_>) -> Result<End> {
         Some(exit) if exit.restart => Ok(End::Restart),
         Some(exit) => {
             exit.report.lines().for_each(|line| info!("{line}"));
-            bail!("the kernel ended the scheduler and is back on its own: {}", exit.reason)
+            let said =
+                format!("the kernel ended the scheduler and is back on its own: {}", exit.reason);
+            if exit.stays_away {
+                return Err(StaysAway(said).into());
+            }
+            bail!(said)
         }
     }
 }
