@@ -29,6 +29,14 @@ pub struct Cgroup {
     pub id: u64,
 }
 
+impl Cgroup {
+    /// Whether it is the one that is still there, and not another one of that path.
+    pub fn is_there(&self) -> bool {
+        let meta = fs::metadata(Path::new(CGROUP_ROOT).join(&self.path));
+        meta.is_ok_and(|meta| meta.ino() == self.id)
+    }
+}
+
 /// Whether cgroups can be found by their path: those of cgroup v1 are elsewhere, with numbers that mean
 /// nothing to the scheduler.
 pub fn are_unified() -> bool {

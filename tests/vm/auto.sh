@@ -3,10 +3,22 @@
 # only: 7
 # vm: --slow-virtual-time
 . "$(dirname "$0")/lib.bash"
+asking=()
 
 start --mode spread
 [[ $(scx_powerpack mode auto) == packing* ]] || fail "auto does not pack an idle machine"
 [[ $(scx_powerpack mode) == *'auto: '* ]] || fail "the reason is not reported"
+# Two that ask all the time, as `top` does, and do not keep it from looking.
+for _ in 1 2; do
+	python3 -c 'import socket, time
+while True:
+    s = socket.socket(socket.AF_UNIX)
+    s.connect("/run/scx_powerpack/control.sock")
+    s.sendall(b"{\"top\":{\"tasks\":1}}\n")
+    s.recv(9)
+    time.sleep(0.7)' &
+	asking+=($!)
+done
 powerpack-load hogs --seconds 18 --count 8 >/dev/null &
 load=$!
 for i in $(seq 16); do
@@ -14,6 +26,7 @@ for i in $(seq 16); do
 	[[ $(scx_powerpack mode) != spread* ]] || break
 done
 [[ $(scx_powerpack mode) == 'spread (auto: busy'* ]] || fail "auto packs hogs after $i s: $(scx_powerpack mode)"
+kill "${asking[@]}"
 wait $load
 sleep 1
 # Or auto would take an idle machine for a busy one.
@@ -29,4 +42,6 @@ done
 [[ $(scx_powerpack mode) == 'packing (auto: the load fits'* ]] || fail "auto does not pack again after $i s: $(scx_powerpack mode)"
 scx_powerpack mode packing >/dev/null
 [ "$(scx_powerpack mode)" = packing ] || fail "auto cannot be left"
+scx_powerpack mode spread >/dev/null
+scx_powerpack mode auto --pack small >/dev/null || fail "a knob of packing does not wait for that mode"
 stop

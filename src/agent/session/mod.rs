@@ -23,7 +23,7 @@ use crate::agent::services::Services;
 use crate::cli::Cli;
 use crate::control::protocol::Reply;
 use crate::control::status::{AgentState, Reloads, Status, StatusClock};
-use crate::machine::cgroups::{self, CpuMaxLimits};
+use crate::machine::cgroups::{self, Cgroup, CpuMaxLimits};
 use crate::machine::kernel;
 use crate::machine::topology::Ranks;
 use crate::scheduler::Scheduler;
@@ -73,12 +73,14 @@ pub struct Session<'a> {
     /// Why `auto` chose the mode.
     reason: Option<String>,
     timer: Receiver<Instant>,
+    /// When to look around; `None`: never, or not known yet.
+    next_look: Option<Instant>,
     leases: Leases,
     reloads: Reloads,
     /// How many cgroups there were when the table was last applied, and how many had been made.
     cgroups: (usize, u32),
-    /// How many of them the table names.
-    treated: usize,
+    /// Those of them that the table names.
+    treated: Vec<Cgroup>,
     /// The cgroups whose limit is not enforced.
     cpu_max: CpuMaxLimits,
 }
@@ -107,10 +109,11 @@ impl<'a> Session<'a> {
             energy,
             reason: None,
             timer: never(),
+            next_look: None,
             leases: Leases::default(),
             reloads: Reloads::default(),
             cgroups: (0, 0),
-            treated: 0,
+            treated: vec![],
             cpu_max: CpuMaxLimits::of_kernel()?,
         };
         session.hint();
@@ -136,12 +139,18 @@ impl<'a> Session<'a> {
             (true, Choice::Fixed(_)) => None,
         };
         let hints = self.kept.hints.change_unasked(self.policy.mode).then_some(HINT_PERIOD);
-        let lease = self.leases.left(Instant::now());
-        self.timer = looks.into_iter().chain(hints).chain(lease).min().map_or_else(never, after);
+        let now = Instant::now();
+        let next = looks.into_iter().chain(hints).min().map(|period| now + period);
+        // A client that asks all the time, as `top` does, must not put it off.
+        self.next_look = next.map(|next| self.next_look.map_or(next, |due| due.min(next)));
+        let look = self.next_look.map(|due| due.saturating_duration_since(now));
+        let lease = self.leases.left(now);
+        self.timer = look.into_iter().chain(lease).min().map_or_else(never, after);
     }
 
     /// What nobody reports: what `auto` goes by, and new cgroups.
     pub fn look_around(&mut self) {
+        self.next_look = None;
         if self.kept.hints.change_unasked(self.policy.mode) {
             self.hint();
         }
@@ -203,7 +212,12 @@ impl<'a> Session<'a> {
             Choice::Fixed(mode) => mode,
             Choice::Auto => self.policy.mode,
         };
-        let took_us = self.apply(self.policy.with(mode, args))?;
+        let given = match choice {
+            Choice::Fixed(_) => args.clone(),
+            // A knob that another mode has waits for that mode.
+            Choice::Auto => args.for_mode(mode),
+        };
+        let took_us = self.apply(self.policy.with(mode, &given))?;
         self.kept.desired.args = args.or(&self.kept.desired.args);
         self.follow(choice);
         Ok(self.changed(took_us))
@@ -265,8 +279,7 @@ impl<'a> Session<'a> {
 
     /// Treats the cgroups that are there as the table says.
     fn classify(&mut self) -> Result<()> {
-        let before = self.treated;
-        self.treated = 0;
+        let before = std::mem::take(&mut self.treated).len();
         self.cgroups = (cgroups::count(), self.scheduler.cgroups_made()?);
         if self.kept.desired.table.is_empty() && before == 0 {
             return Ok(());
@@ -279,19 +292,23 @@ impl<'a> Session<'a> {
         }
         for cgroup in cgroups::all() {
             let treatment = self.kept.desired.table.treatment(&cgroup.path);
-            self.treated += usize::from(treatment != Treatment::None);
             self.scheduler.classify(cgroup.id, treatment)?;
+            if treatment != Treatment::None {
+                self.treated.push(cgroup);
+            }
         }
-        if self.treated != before {
-            info!("{} cgroups are treated as the table of workloads says", self.treated);
+        if self.treated.len() != before {
+            info!("{} cgroups are treated as the table of workloads says", self.treated.len());
         }
         self.scheduler.invalidate_cgroups()
     }
 
     /// The same if there are others than there were. One that has come as another one went is seen
-    /// only if it has the cpu controller, as those of containers have.
+    /// only if it has the cpu controller, as those of containers have, or if it took the place of one that
+    /// is treated, as that of a unit that is started again.
     fn classify_new(&mut self) -> Result<()> {
-        if self.cgroups == (cgroups::count(), self.scheduler.cgroups_made()?) {
+        let is_same = self.cgroups == (cgroups::count(), self.scheduler.cgroups_made()?);
+        if is_same && self.treated.iter().all(Cgroup::is_there) {
             return Ok(());
         }
         self.classify()
@@ -329,7 +346,7 @@ impl<'a> Session<'a> {
         let agent = AgentState {
             auto: self.kept.desired.choice == Choice::Auto,
             reason: self.reason.clone(),
-            workloads: self.treated,
+            workloads: self.treated.len(),
             reloads: self.reloads,
             enable_seq: kernel::enable_seq(),
         };
