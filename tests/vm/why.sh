@@ -68,7 +68,10 @@ python3 -c 'import ctypes, time
 ctypes.CDLL(None).prctl(15, b"\x1b[2J4567890123\xc3\xa4")
 time.sleep(60)' &
 load=$!
-sleep 3
+for _ in $(seq 100); do
+	[[ $(</proc/$load/comm) == python3 ]] || break
+	nap 0.1
+done
 scx_powerpack why $load >/tmp/why
 grep -q 'placements of ?\[2J' /tmp/why || fail "a name is printed as it is, or not at all: $(cat -v /tmp/why)"
 kill $load
