@@ -182,6 +182,17 @@ static __always_inline bool still_first(s32 cpu)
 	       !(is_active(cpu) && due_before_curr(llc_queue(cpu), cpu));
 }
 
+/* One without a slice is back from a real-time class, where a lock that it held has taken it: the
+ * kernel lets it run on, takes its slice, and asks nobody. Its turn goes on, as long as it would
+ * have. */
+static __always_inline void begin_turn(struct task_struct *p, struct pp_cpu *cpu, u64 now)
+{
+	if (p->scx.slice)
+		cpu->exec_start_ns = now;
+	else
+		scx_bpf_task_set_slice(p, PP_SLICE_ALONE_NS);
+}
+
 /* Whether what runs on @cpu has used its slice, or would keep a short task waiting. */
 static __always_inline bool is_slice_over(s32 cpu, u64 now)
 {

@@ -179,7 +179,7 @@ void BPF_STRUCT_OPS(powerpack_running, struct task_struct *p)
 		return;
 	account_rt(state, now);
 	state->running_since_ns = now;
-	state->exec_start_ns = now;
+	begin_turn(p, state, now);
 	state->direct_waiting = 0;
 	state->curr_run_ns = task_run_pessimistic(task);
 	task->off_demand = is_off_demand(task, cpu);
