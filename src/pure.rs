@@ -294,19 +294,11 @@ fn preemption_is_for_the_shorter_the_earlier_and_not_at_once() {
     assert_eq!(ask(1, MS / 10, 3 * MS, 2 * MS), 0, "due later");
     assert_eq!(ask(-1, 4 * MS, 3 * MS, 2 * MS), 0, "longer than what is left");
     assert_eq!(ask(-1, MS / 10, MS / 2, 2 * MS), 0, "nearly done");
-    assert_eq!(native_may_preempt(MS / 10, 5 * MS, MS, 0), 1);
-    assert_eq!(native_may_preempt(MS / 10, 2 * MS, MS, 0), 0, "only just begun, and not for long");
+    assert_eq!(native_may_preempt(MS / 10, 5 * MS, 3 * MS, 0), 1);
+    assert_eq!(native_may_preempt(MS / 10, 2 * MS, 3 * MS, 0), 0, "it may be done soon");
     assert_eq!(native_may_preempt(MS, 2 * MS, MS, 0), 1);
-    assert_eq!(
-        native_may_preempt(MS / 10, 5 * MS, MS / 2, 0),
-        0,
-        "it has just been taken from one"
-    );
-    assert_eq!(
-        native_may_preempt(MS / 10, 2 * MS, MS / 2, 1),
-        1,
-        "by a task that has no other CPU"
-    );
+    assert_eq!(native_may_preempt(MS / 10, 5 * MS, 2 * MS, 0), 0, "the CPU has just been taken");
+    assert_eq!(native_may_preempt(MS / 10, 2 * MS, MS / 2, 1), 1, "by one with no other CPU");
     assert_eq!(native_may_preempt(MS / 10, 5 * MS, MS / 5, 1), 0);
 }
 

@@ -204,13 +204,14 @@ proptest! {
 /// begun as it comes back.
 #[test]
 fn who_hardly_sleeps_has_its_share_beside_hogs() {
-    for (run_ms, share_min) in [(2.8, 0.95), (1.0, 0.95), (0.3, 0.65)] {
+    for (run_ms, share_min) in [(2.8, 0.9), (1.0, 0.8), (0.3, 0.65)] {
         let clients = last_of(&format!(
             "[[task]]\nname = 'hogs'\ncount = 4\nhog = true\n\
              [[task]]\nname = 'clients'\ncount = 4\n\
              client = {{ run_ms = {run_ms}, think_ms = 0.1 }}\n"
         ));
-        // 1.00, 0.99 and 0.68. A preemption a millisecond is all that short ones get.
+        // 0.94, 0.81 and 0.68, as a hog that has just begun makes way once in 3 ms; EEVDF 0.99, 0.95 and 0.91.
+        // If it never did 0.78, 0.25 and 0.15.
         let share = clients.activations as f64 * run_ms / (4.0 * 5000.0);
         assert!(share >= share_min, "clients of {run_ms} ms had {share:.2} of their share");
     }
