@@ -2,7 +2,9 @@
 # Two sockets of two cores of two threads: ranks fill a core, then a package;
 # packing stays on the first, spread uses whole cores first, a ceiling is one of cores. In virtual
 # time: on a busy host what else runs there would be on the other CPUs.
+# Linux 6.12 itself warns in its deadline server when a CPU goes offline.
 # vm: --slow-virtual-time --topology sockets=2,cores=2,threads=2
+# expect-dmesg: kernel/sched/deadline.c
 . "$(dirname "$0")/lib.bash"
 
 scx_powerpack topology | tee /tmp/topology
