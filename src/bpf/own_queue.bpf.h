@@ -58,14 +58,14 @@ verified_once s32 empty_queue(const struct pp_task *task __arg_nonnull, s32 here
 
 /* How much runs on @cpu or waits in its queue that goes before a task of @class (ns). Not in the
  * loop itself: the verifier would follow each class through each of its turns. */
-verified_once u64 waits_before(s32 cpu, u32 class)
+verified_once u64 waits_before(s32 cpu, u32 class, u64 now)
 {
 	const struct pp_queue *queue = queue_of(cpu_queue(cpu));
 	const struct pp_cpu *state = cpu_state(cpu);
 	u64 running_ns = 0;
 
 	if (pp_run_class(state->curr_run_ns) <= class)
-		running_ns = running_left(state, scx_bpf_now());
+		running_ns = running_left(state, now);
 	/* Each that waits counts as 2 ns, which is less than any of them takes. */
 	return pp_expected_wait(queue->queued_ns, class, running_ns, 1) + 2 * (u32)queue->nr;
 }
@@ -77,7 +77,7 @@ verified_once s32 shortest_queue(const struct pp_task *task __arg_nonnull, s32 h
 {
 	struct pp_walk walk = walk_from(rank_of(here));
 	u32 step, class = task_run_class(task);
-	u64 ahead_min_ns = ~0ULL;
+	u64 ahead_min_ns = ~0ULL, now = scx_bpf_now();
 	s32 best = here;
 
 	if (walks_set()) {
@@ -94,7 +94,7 @@ verified_once s32 shortest_queue(const struct pp_task *task __arg_nonnull, s32 h
 			break;
 		/* Of those that are equal, the one that fewer share with it; and then the one
 		 * @here. */
-		ahead_ns = waits_before(cpu, class) + (cpu != here);
+		ahead_ns = waits_before(cpu, class, now) + (cpu != here);
 		if (ahead_ns < ahead_min_ns && may_use(task, cpu, end)) {
 			ahead_min_ns = ahead_ns;
 			best = cpu;

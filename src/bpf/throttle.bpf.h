@@ -116,19 +116,18 @@ static __always_inline void begin_hold(struct pp_task *task, u32 id, u64 now)
 		limit->throttled_since_ns = now;
 }
 
-/* @hold of the task ends. By whoever is first, which is returned: the timer, or the task's next
- * enqueue. */
-verified_once bool uncount_held(struct pp_task *task __arg_nonnull, u32 hold)
+/* @hold of the task ends. By whoever is first: the timer, or the task's next enqueue. */
+verified_once int uncount_held(struct pp_task *task __arg_nonnull, u32 hold)
 {
 	u32 id = pp_hold_limit(hold);
 
 	if (!hold || __sync_val_compare_and_swap(&task->held, hold, 0) != hold)
-		return false;
+		return 0;
 	__sync_fetch_and_add(&held_queue_of(id)->nr, -1);
 	if (__sync_fetch_and_add(&limit_of(id)->nr_held, -1) == 1)
 		limit_of(id)->throttled_ns +=
 			since(scx_bpf_now(), limit_of(id)->throttled_since_ns);
-	return true;
+	return 0;
 }
 
 static __always_inline void end_hold(struct pp_task *task)
