@@ -118,13 +118,15 @@ impl<'a> Scheduler<'a> {
         Ok(Applied { took: begin.elapsed(), active: active().nr })
     }
 
-    /// Has the tasks of a cgroup, and of those below it that say nothing else, treated so.
-    /// A cgroup that is gone is not an error.
-    pub fn classify(&self, cgroup_id: u64, treatment: Treatment) -> Result<()> {
+    /// Has the tasks of a cgroup, and of those below it that say nothing else, treated so. The answer is
+    /// whether the kernel has found it: one that is gone, or that it hides from a cgroup namespace, is not
+    /// an error.
+    pub fn classify(&self, cgroup_id: u64, treatment: Treatment) -> Result<bool> {
         let mut args = intf::pp_classify_args { cgroup_id, workload: treatment.to_bpf(), pad: 0 };
         let input = ProgramInput { context_in: Some(bytes_of(&mut args)), ..Default::default() };
-        self.skel.progs.classify.test_run(input).context("cannot classify a cgroup")?;
-        Ok(())
+        let output =
+            self.skel.progs.classify.test_run(input).context("cannot classify a cgroup")?;
+        Ok(output.return_value == 0)
     }
 
     /// Has all tasks look up how their cgroup is treated, at their next tick or stop.

@@ -50,3 +50,20 @@ mkdir $job
 nap 1.2
 tasks_use 1 "in a new cgroup that is to be packed"
 stop
+
+# What a container is that has the host's /sys/fs/cgroup and a cgroup namespace of its own: some kernels look
+# up no cgroup of the host from there, which must be said then.
+mkdir -p /sys/fs/cgroup/container
+scx_powerpack() {
+	echo 0 >/sys/fs/cgroup/container/cgroup.procs
+	exec unshare --cgroup "$(type -P scx_powerpack)" "$@"
+}
+start --config $config
+unset -f scx_powerpack
+if scx_powerpack status | grep -q 'treated by the table'; then
+	tasks_use 1 "seen from a cgroup namespace,"
+else
+	grep -q 'are not treated as the table of workloads says: the kernel hides them' $LOG ||
+		fail "nothing says that cgroups are hidden: $(cat $LOG)"
+fi
+stop

@@ -5,6 +5,7 @@ mod auto;
 mod events;
 mod limits;
 mod observe;
+mod treated;
 
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
@@ -14,6 +15,7 @@ use crossbeam::channel::{Receiver, after, never};
 use log::{Level, info, log, warn};
 use observe::Leases;
 use scx_utils::autopower::PowerProfile;
+use treated::Treated;
 
 use crate::agent::desired::Desired;
 use crate::agent::energy_choice::EnergyChoice;
@@ -23,7 +25,7 @@ use crate::agent::services::Services;
 use crate::cli::Cli;
 use crate::control::protocol::Reply;
 use crate::control::status::{AgentState, Reloads, Status, StatusClock};
-use crate::machine::cgroups::{self, Cgroup, CpuMaxLimits};
+use crate::machine::cgroups::{self, CpuMaxLimits};
 use crate::machine::kernel;
 use crate::machine::topology::Ranks;
 use crate::scheduler::Scheduler;
@@ -32,7 +34,6 @@ use crate::scheduler::kernel_exit::StaysAway;
 use crate::settings::auto::{Chooser, PERIOD};
 use crate::settings::config;
 use crate::settings::policy::{Choice, Policy, PolicyArgs};
-use crate::settings::workloads::Treatment;
 
 /// How soon a cgroup that begins is treated as the table says.
 const CGROUP_PERIOD: Duration = Duration::from_secs(1);
@@ -77,10 +78,7 @@ pub struct Session<'a> {
     next_look: Option<Instant>,
     leases: Leases,
     reloads: Reloads,
-    /// How many cgroups there were when the table was last applied, and how many had been made.
-    cgroups: (usize, u32),
-    /// Those of them that the table names.
-    treated: Vec<Cgroup>,
+    treated: Treated,
     /// The cgroups whose limit is not enforced.
     cpu_max: CpuMaxLimits,
 }
@@ -112,8 +110,7 @@ impl<'a> Session<'a> {
             next_look: None,
             leases: Leases::default(),
             reloads: Reloads::default(),
-            cgroups: (0, 0),
-            treated: vec![],
+            treated: Treated::default(),
             cpu_max: CpuMaxLimits::of_kernel()?,
         };
         session.hint();
@@ -160,8 +157,9 @@ impl<'a> Session<'a> {
         if self.kept.desired.choice == Choice::Auto && self.chooser.is_due() {
             self.choose();
         }
-        if !self.kept.desired.table.is_empty()
-            && let Err(err) = self.classify_new()
+        let table = &self.kept.desired.table;
+        if !table.is_empty()
+            && let Err(err) = self.treated.apply_to_new(table, &mut self.scheduler)
         {
             warn!("new cgroups are not treated as the table says: {err:#}");
         }
@@ -279,39 +277,7 @@ impl<'a> Session<'a> {
 
     /// Treats the cgroups that are there as the table says.
     fn classify(&mut self) -> Result<()> {
-        let before = std::mem::take(&mut self.treated).len();
-        self.cgroups = (cgroups::count(), self.scheduler.cgroups_made()?);
-        if self.kept.desired.table.is_empty() && before == 0 {
-            return Ok(());
-        }
-        if !cgroups::are_unified() {
-            warn!(
-                "the table of workloads treats no cgroup: /sys/fs/cgroup is not the hierarchy of \
-                 cgroup v2"
-            );
-        }
-        for cgroup in cgroups::all() {
-            let treatment = self.kept.desired.table.treatment(&cgroup.path);
-            self.scheduler.classify(cgroup.id, treatment)?;
-            if treatment != Treatment::None {
-                self.treated.push(cgroup);
-            }
-        }
-        if self.treated.len() != before {
-            info!("{} cgroups are treated as the table of workloads says", self.treated.len());
-        }
-        self.scheduler.invalidate_cgroups()
-    }
-
-    /// The same if there are others than there were. One that has come as another one went is seen
-    /// only if it has the cpu controller, as those of containers have, or if it took the place of one that
-    /// is treated, as that of a unit that is started again.
-    fn classify_new(&mut self) -> Result<()> {
-        let is_same = self.cgroups == (cgroups::count(), self.scheduler.cgroups_made()?);
-        if is_same && self.treated.iter().all(Cgroup::is_there) {
-            return Ok(());
-        }
-        self.classify()
+        self.treated.apply(&self.kept.desired.table, &mut self.scheduler)
     }
 
     /// The status with what takes a walk over all cgroups, for clients that ask once.
