@@ -139,6 +139,8 @@ impl Chooser {
 
     /// Which mode, and why.
     pub fn choose(&mut self, now: &Evidence, rules: &Rules) -> Ruled {
+        // Also while something else decides: what it finds when that ends is no news.
+        self.follow(now, rules);
         match now.profile {
             _ if !rules.power_profile => {}
             PowerProfile::Performance => {
@@ -152,7 +154,6 @@ impl Chooser {
         if rules.battery && now.on_battery == Some(true) {
             return Ruled::open("on battery");
         }
-        self.follow(now, rules);
         let load = format!("load {:.0} %, pressure {:.0} %", now.load_pct, now.pressure_pct);
         if self.spreads {
             Ruled::fixed(Mode::Spread, &format!("busy: {load}"))
@@ -208,6 +209,11 @@ mod tests {
             let battery = Evidence { on_battery: Some(true), ..busy };
             assert_eq!(chooser.choose(&battery, &rules), Ruled::open("on battery"));
         }
+        assert_eq!(chooser.choose(&busy, &rules).mode, Mode::Spread, "it was busy all the time");
+        for _ in 0..6 {
+            chooser.choose(&Evidence { on_battery: Some(true), ..quiet() }, &rules);
+        }
+        assert_eq!(chooser.choose(&quiet(), &rules).mode, Mode::Packing, "it has been calm");
     }
 
     #[test]

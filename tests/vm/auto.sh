@@ -5,7 +5,8 @@
 . "$(dirname "$0")/lib.bash"
 asking=()
 
-start --mode spread
+start --mode auto
+scx_powerpack mode spread >/dev/null
 [[ $(scx_powerpack mode auto) == packing* ]] || fail "auto does not pack an idle machine"
 [[ $(scx_powerpack mode) == *'auto: '* ]] || fail "the reason is not reported"
 # Two that ask all the time, as `top` does, and do not keep it from looking.
@@ -26,6 +27,9 @@ for i in $(seq 16); do
 	[[ $(scx_powerpack mode) != spread* ]] || break
 done
 [[ $(scx_powerpack mode) == 'spread (auto: busy'* ]] || fail "auto packs hogs after $i s: $(scx_powerpack mode)"
+# What it knows of the machine outlasts a reload, and a knob that is asked for.
+[[ $(scx_powerpack reload) == spread* ]] || fail "auto has forgotten by a reload that the machine is busy"
+[[ $(scx_powerpack mode auto --pack small) == spread* ]] || fail "auto has forgotten by a knob that the machine is busy"
 kill "${asking[@]}"
 wait $load
 sleep 1

@@ -217,7 +217,7 @@ impl<'a> Session<'a> {
         };
         let took_us = self.apply(self.policy.with(mode, &given))?;
         self.kept.desired.args = args.or(&self.kept.desired.args);
-        self.follow(choice);
+        self.follow(self.kept.desired.choice, choice);
         Ok(self.changed(took_us))
     }
 
@@ -231,7 +231,11 @@ impl<'a> Session<'a> {
 
     fn take_config(&mut self) -> Result<Reply> {
         self.kept.desired.seen_config = config::text(self.cli.config.as_deref());
-        let desired = Desired::new(self.cli, &self.ranks)?;
+        let mut desired = Desired::new(self.cli, &self.ranks)?;
+        if (self.kept.desired.choice, desired.choice) == (Choice::Auto, Choice::Auto) {
+            // What it has chosen, until it chooses again.
+            desired.mode = self.policy.mode;
+        }
         let policy = desired.policy(&self.ranks)?;
         self.kept.services.serve_metrics(desired.metrics)?;
         let took_us = self.kept.hints.set(desired.hints.clone()).and_then(|()| self.apply(policy));
@@ -242,9 +246,9 @@ impl<'a> Session<'a> {
             self.kept.hints.set(self.kept.desired.hints.clone())?;
         }
         let (took_us, choice) = (took_us?, desired.choice);
-        self.kept.desired = desired;
+        let before = std::mem::replace(&mut self.kept.desired, desired).choice;
         self.classify()?;
-        self.follow(choice);
+        self.follow(before, choice);
         Ok(self.changed(took_us))
     }
 
@@ -257,15 +261,18 @@ impl<'a> Session<'a> {
         }
     }
 
-    /// From now on the mode is chosen so.
-    fn follow(&mut self, choice: Choice) {
+    /// From now on the mode is chosen so, and no longer as `before`.
+    fn follow(&mut self, before: Choice, choice: Choice) {
         self.kept.desired.choice = choice;
         self.reason = None;
         // Knobs may have changed.
         let source = self.scheduler.power_source();
         self.energy = EnergyChoice::new(&self.ranks, source, &self.kept.desired.args);
         if choice == Choice::Auto {
-            self.chooser = Chooser::default();
+            // One that goes on remembers that the machine is busy.
+            if before != Choice::Auto {
+                self.chooser = Chooser::default();
+            }
             self.choose();
         }
         self.set_timer();
