@@ -23,6 +23,8 @@ const REQUEST_MAX_BYTES: usize = 4096;
 /// So many clients at a time, root or half as many others: each has a thread, for at most
 /// two timeouts.
 const CLIENTS_MAX: usize = 16;
+/// After a connection could not be accepted.
+const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 /// Requests a second of root's: a script that switches as fast as it can is not in need of
 /// more, and the agent has time left.
 const ROOT_PER_S: f64 = 200.0;
@@ -44,7 +46,11 @@ impl Server {
         thread::Builder::new()
             .name("control".into())
             .spawn(move || {
-                listener.incoming().flatten().for_each(|stream| receive(&shared, stream))
+                listener.incoming().for_each(|stream| match stream {
+                    Ok(stream) => receive(&shared, stream),
+                    // It fails again and again until a file descriptor is free.
+                    Err(_) => thread::sleep(ACCEPT_PAUSE),
+                })
             })
             .context("cannot start a thread for the control socket")?;
         Ok(Server { path })
