@@ -94,4 +94,36 @@ get http://127.0.0.1:9995/metrics >/dev/null || fail "the address is free, and t
 sed -i 's/127.0.0.1/0.0.0.0/' $config
 scx_powerpack reload >/dev/null
 get http://127.0.0.2:9995/metrics >/dev/null || fail "no metrics for others"
+
+echo "more connections than it takes, and fewer file descriptors than it needs"
+python3 -c 'import socket, time
+held = [socket.create_connection(("127.0.0.1", 9995)) for _ in range(500)]
+print("held", flush=True)
+time.sleep(60)' >/tmp/held &
+holder=$!
+for _ in $(seq 50); do
+	[ ! -s /tmp/held ] || break
+	sleep 0.1
+done
+fds=$(find /proc/$PID/fd | wc -l)
+[ "$fds" -lt 100 ] || fail "500 connections take $fds file descriptors"
+scx_powerpack status >/dev/null || fail "no answers while there are too many connections"
+prlimit --nofile=8 --pid $PID
+# Connections that cannot be accepted must not keep a CPU busy.
+scx_powerpack status >/dev/null 2>&1 &
+asking=$!
+before=$(ps -o cputimes= -p $PID)
+sleep 3
+busy_s=$(($(ps -o cputimes= -p $PID) - before))
+[ $busy_s -le 1 ] || fail "the agent was busy for $busy_s of 3 s"
+prlimit --nofile=1024 --pid $PID
+wait $asking || true
+kill $holder
+wait $holder || true
+for _ in $(seq 20); do
+	! get http://127.0.0.1:9995/metrics >/dev/null 2>&1 || break
+	sleep 0.5
+done
+get http://127.0.0.1:9995/metrics >/dev/null || fail "no metrics after there were too many connections"
+scx_powerpack status >/dev/null || fail "no answers after there were too many connections"
 stop

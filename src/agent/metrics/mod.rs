@@ -3,19 +3,20 @@
 
 use std::io;
 use std::net::{SocketAddr, TcpListener};
-use std::sync::Arc;
+use std::sync::Mutex;
 use std::thread;
 use std::time::{Duration, SystemTime};
 
 use anyhow::{Result, anyhow};
 use crossbeam::channel::{Sender, bounded};
-use log::{debug, info};
-use tiny_http::{Header, Method, Request, Response, Server};
+use http::{Answers, Request, Response, Server};
+use log::info;
 
 use crate::agent::events::Event;
 use crate::control::protocol::{self, Reply, TIMEOUT};
 
 mod families;
+mod http;
 mod machine;
 
 use machine::Machine;
@@ -31,7 +32,7 @@ const CLOSE_STEP: Duration = Duration::from_millis(25);
 /// The server; soon after it is dropped its port is closed.
 pub struct Metrics {
     pub address: SocketAddr,
-    server: Arc<Server>,
+    _server: Server,
 }
 
 impl Metrics {
@@ -52,28 +53,10 @@ impl Metrics {
     /// Serves on a socket that systemd has opened.
     pub fn listen(listener: TcpListener, events: Sender<Event>) -> Result<Self> {
         let address = listener.local_addr()?;
-        let server = Server::from_listener(listener, None)
-            .map_err(|err| anyhow!("cannot serve metrics on {address}: {err}"))?;
-        let server = Arc::new(server);
-        let serving = Arc::clone(&server);
-        let started = SystemTime::now();
-        thread::Builder::new().name("metrics".into()).spawn(move || {
-            let mut machine = Machine::begin();
-            for request in serving.incoming_requests() {
-                let response = respond(&request, &events, &mut machine, started);
-                if let Err(err) = request.respond(response) {
-                    debug!("metrics: {err}");
-                }
-            }
-        })?;
+        let (machine, started) = (Mutex::new(Machine::begin()), SystemTime::now());
+        let server = Server::start(listener, Scrapes { events, machine, started })?;
         info!("metrics are served on http://{address}/metrics");
-        Ok(Metrics { address, server })
-    }
-}
-
-impl Drop for Metrics {
-    fn drop(&mut self) {
-        self.server.unblock();
+        Ok(Metrics { address, _server: server })
     }
 }
 
@@ -89,32 +72,34 @@ fn explain(address: SocketAddr, err: &io::Error) -> anyhow::Error {
     }
 }
 
-type Text = Response<std::io::Cursor<Vec<u8>>>;
-
-fn respond(
-    request: &Request,
-    events: &Sender<Event>,
-    machine: &mut Machine,
+/// What answers are made from.
+struct Scrapes {
+    events: Sender<Event>,
+    machine: Mutex<Machine>,
     started: SystemTime,
-) -> Text {
-    match (request.method(), request.url()) {
-        (Method::Get, "/metrics") => {}
-        (Method::Get, _) => return plain(404, "metrics are at /metrics\n"),
-        _ => return plain(405, "only GET\n"),
-    }
-    let age = started.duration_since(SystemTime::UNIX_EPOCH).unwrap_or(Duration::ZERO);
-    match status(events).and_then(|status| Ok(families::text(&status, machine.look(), age)?)) {
-        Ok(text) => {
-            let header = Header::from_bytes("Content-Type", CONTENT_TYPE);
-            let response = Response::from_string(text);
-            header.into_iter().fold(response, Response::with_header)
-        }
-        Err(err) => plain(503, &format!("{err:#}\n")),
+}
+
+impl Scrapes {
+    fn text(&self) -> Result<String> {
+        let age = self.started.duration_since(SystemTime::UNIX_EPOCH).unwrap_or(Duration::ZERO);
+        let status = status(&self.events)?;
+        let mut machine = self.machine.lock().map_err(|_| anyhow!("the machine cannot be read"))?;
+        Ok(families::text(&status, machine.look(), age)?)
     }
 }
 
-fn plain(code: u16, text: &str) -> Text {
-    Response::from_string(text).with_status_code(code)
+impl Answers for Scrapes {
+    fn answer(&self, request: &Request) -> Response {
+        match (request.method.as_str(), request.path.as_str()) {
+            ("GET", "/metrics") => {}
+            ("GET", _) => return Response::plain(404, "metrics are at /metrics\n"),
+            _ => return Response::plain(405, "only GET\n"),
+        }
+        match self.text() {
+            Ok(text) => Response { code: 200, content_type: CONTENT_TYPE, text },
+            Err(err) => Response::plain(503, &format!("{err:#}\n")),
+        }
+    }
 }
 
 fn status(events: &Sender<Event>) -> Result<crate::control::status::Status> {
