@@ -210,8 +210,13 @@ fn the_energy_model_has_the_last_word() {
     let mut files = domain(0, "0-2", [(150, 60), (280, 150)]);
     files.extend(domain(3, "3-6", [(400, 90), (855, 300)]));
     files.extend(domain(7, "7", [(500, 300), (1024, 900)]));
-    let tree = Tree::of("arm-a510-x3", &files.iter().map(String::as_str).collect::<Vec<_>>());
-    assert_eq!(tree.column("cpu"), [3, 4, 5, 6, 0, 1, 2, 7]);
+    let order = |files: &[String]| {
+        Tree::of("arm-a510-x3", &files.iter().map(String::as_str).collect::<Vec<_>>()).column("cpu")
+    };
+    assert_eq!(order(&files), [3, 4, 5, 6, 0, 1, 2, 7]);
+    // A driver that knows no powers says so; then the smaller ones come first.
+    files.extend([0, 3, 7].map(|nr| format!("sys/kernel/debug/energy_model/cpu{nr}/flags=0x4")));
+    assert_eq!(order(&files), [0, 1, 2, 3, 4, 5, 6, 7]);
 }
 
 /// What a user sends is the recording that made the tree.

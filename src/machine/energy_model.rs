@@ -1,8 +1,11 @@
 //! What work costs on each CPU, by the kernel's energy model.
 
 use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
 use std::sync::Arc;
 
+use scx_utils::compat::ROOT_PREFIX;
 use scx_utils::{EnergyModel, PerfDomain};
 
 /// At this share of its highest performance a CPU is looked at (%): within the range of the lowest
@@ -21,13 +24,33 @@ pub fn by_cpu() -> BTreeMap<usize, u64> {
     energies
 }
 
-/// CPUs with the powers of their working points. None if there is no model: there is none without
+/// Where debugfs shows the model, below the root.
+const DIR: &str = "sys/kernel/debug/energy_model";
+/// EM_PERF_DOMAIN_ARTIFICIAL of include/linux/energy_model.h, in a domain's file `flags`: its driver knows no powers.
+/// intel_pstate gives every state of a hybrid processor the same one, cppc_cpufreq a cost by the size of the CPU.
+const ARTIFICIAL: u64 = 1 << 2;
+
+/// CPUs with the powers of their working points. None if there is no model of powers: there is none without
 /// debugfs, and on most x86.
 pub fn domains() -> Vec<Arc<PerfDomain>> {
-    if !EnergyModel::has_energy_model() {
+    if !EnergyModel::has_energy_model()
+        || is_artificial(Path::new(&format!("{}/{DIR}", *ROOT_PREFIX)))
+    {
         return Vec::new();
     }
     EnergyModel::new().map_or_else(|_| Vec::new(), |model| model.perf_doms.into_values().collect())
+}
+
+/// Whether any domain in `dir` says that its powers are none.
+fn is_artificial(dir: &Path) -> bool {
+    let flags = |domain: &Path| {
+        let text = fs::read_to_string(domain.join("flags")).ok()?;
+        u64::from_str_radix(text.trim().trim_start_matches("0x"), 16).ok()
+    };
+    let domains = fs::read_dir(dir).into_iter().flatten().flatten();
+    domains
+        .into_iter()
+        .any(|domain| flags(&domain.path()).is_some_and(|flags| flags & ARTIFICIAL != 0))
 }
 
 fn energy(domain: &PerfDomain) -> Option<u64> {
