@@ -17,7 +17,7 @@ use crate::scheduler::snapshot::Snapshot;
 use crate::settings::auto::{Evidence, Ruled, Rules};
 use crate::settings::hints;
 use crate::settings::mode::Mode;
-use crate::settings::policy::PolicyArgs;
+use crate::settings::policy::{Policy, PolicyArgs};
 
 /// Where power is sampled, and what is read may be old, a block is longer by this factor, a minute,
 const SAMPLED_FACTOR: u32 = 12;
@@ -55,7 +55,7 @@ impl Look<'_> {
         // The bucket's upper bound is at most twice what it was; beyond all buckets it is late too.
         let is_late =
             |recent: Latency| recent.percentile_us(99.0).is_none_or(|us| us / 2 >= late_us);
-        self.evidence.pressure_pct >= pressure_max || has_waited.is_some_and(is_late)
+        self.evidence.waiting_pct() >= pressure_max || has_waited.is_some_and(is_late)
     }
 }
 
@@ -124,6 +124,8 @@ impl EnergyChoice {
             Source::Defaults => (Mode::Packing, "the load alone".to_owned()),
             source => (Mode::Energy, source.to_string()),
         };
+        // As they are in force: a default that is named is no other knob.
+        let knobs = Policy::of(Mode::Packing).with(Mode::Packing, knobs).to_args();
         let of = format!("{} {knobs:?}", identity::of(ranks));
         let file = EvidenceFile::new(Path::new(evidence_file::FILE), of);
         let proof = Proof::new(candidates(ranks), prior, unix_time().as_nanos() as u64);

@@ -1,5 +1,6 @@
-//! How loaded the machine is, as `auto` wants to know it.
+//! How loaded the machine is, as `auto` wants to know it, and whether limits of cgroups hold tasks back.
 
+use crate::bpf_intf::pp_limit;
 use crate::scheduler::snapshot::{Snapshot, busy_ns, util_now};
 
 /// Over less than this the mean is of what runs at that moment, as utilization is.
@@ -31,6 +32,32 @@ impl LoadMeter {
             _ => online().map(|(_, cpu)| util_now(cpu, now.now_ns)).sum(),
         };
         if capacity == 0.0 { 0.0 } else { used / capacity * 100.0 }
+    }
+}
+
+/// So many looks after a cgroup was held to its limit the pressure is of that still: an average over ten seconds, it
+/// has fallen to a seventh after four times five.
+const THROTTLE_LOOKS: u32 = 4;
+
+/// Remembers whether cgroups are held to their `cpu.max`.
+#[derive(Default)]
+pub struct ThrottleMeter {
+    /// Periods in which one was, at the last look.
+    nr_throttled: u64,
+    looks_left: u32,
+}
+
+impl ThrottleMeter {
+    /// Whether one was held lately.
+    pub fn is_recent(&mut self, limits: &[pp_limit]) -> bool {
+        let nr_throttled = limits.iter().map(|limit| limit.nr_throttled).sum();
+        let has_been = std::mem::replace(&mut self.nr_throttled, nr_throttled) != nr_throttled;
+        if has_been || limits.iter().any(|limit| limit.nr_held > 0) {
+            self.looks_left = THROTTLE_LOOKS;
+        }
+        let is_recent = self.looks_left > 0;
+        self.looks_left = self.looks_left.saturating_sub(1);
+        is_recent
     }
 }
 
@@ -82,5 +109,18 @@ mod tests {
         let mut now = snapshot(2, [500, 700]);
         now.cpus[1].online = 0;
         assert_eq!(meter.pct(&now), 50.0);
+    }
+
+    #[test]
+    fn a_cgroup_was_held_lately_until_the_pressure_has_gone() {
+        // SAFETY: plain numbers.
+        let mut limit: pp_limit = unsafe { std::mem::zeroed() };
+        let mut meter = ThrottleMeter::default();
+        assert!(!meter.is_recent(&[]) && !meter.is_recent(&[limit]));
+        limit.nr_throttled = 1;
+        let looks: Vec<bool> = (0..6).map(|_| meter.is_recent(&[limit])).collect();
+        assert_eq!(looks, [true, true, true, true, false, false]);
+        limit.nr_held = 1;
+        assert!(meter.is_recent(&[limit]), "it waits for its first period");
     }
 }

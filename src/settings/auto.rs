@@ -20,6 +20,9 @@ const BUSY_LOOKS: u32 = 2;
 /// And calm, to go back: half a minute, longer than the pauses in a build.
 const CALM_LOOKS: u32 = 6;
 
+/// What the CPUs of the first policy are asked for, where the hardware chooses its clock.
+const PREFERENCE: &str = "/sys/devices/system/cpu/cpufreq/policy0/energy_performance_preference";
+
 /// What the mode is chosen by: the table `[auto]` of the configuration file.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
@@ -80,14 +83,17 @@ pub struct Evidence {
     pub load_pct: f64,
     /// Share of time in which some task waited for a CPU, over 10 s (%).
     pub pressure_pct: f64,
+    /// Tasks have waited for the next period of their `cpu.max`, which the kernel counts as pressure too.
+    pub throttles: bool,
 }
 
 impl Evidence {
-    /// Looks at this machine, whose load is `load_pct` and whose desktop reports `profile`;
-    /// `None`: as the CPUs are set. What cannot be read is left out.
-    pub fn gather(load_pct: f64, profile: Option<PowerProfile>) -> Self {
+    /// Looks at this machine, whose load is `load_pct`, which `throttles` cgroups or not, and whose desktop
+    /// reports `profile`; `None`: as the CPUs are set. What cannot be read is left out.
+    pub fn gather(load_pct: f64, throttles: bool, profile: Option<PowerProfile>) -> Self {
         Evidence {
-            profile: profile.unwrap_or_else(|| fetch_power_profile(true)),
+            profile: profile.unwrap_or_else(profile_of_cpus),
+            throttles,
             on_battery: power_supply::on_battery(Path::new("/")),
             load_pct,
             pressure_pct: fs::read_to_string("/proc/pressure/cpu")
@@ -96,6 +102,17 @@ impl Evidence {
                 .unwrap_or(0.0),
         }
     }
+
+    /// The share of time in which some task waited for what another mode can give it (%).
+    pub fn waiting_pct(&self) -> f64 {
+        if self.throttles { 0.0 } else { self.pressure_pct }
+    }
+}
+
+/// By the energy/performance preference of the first CPUs. Without one scx_utils takes the governor's name, but
+/// that is no wish: `performance` is the default of many servers, and with intel_pstate `powersave` of all others.
+fn profile_of_cpus() -> PowerProfile {
+    if Path::new(PREFERENCE).exists() { fetch_power_profile(true) } else { PowerProfile::Unknown }
 }
 
 /// What the rules say.
@@ -154,7 +171,9 @@ impl Chooser {
         if rules.battery && now.on_battery == Some(true) {
             return Ruled::open("on battery");
         }
-        let load = format!("load {:.0} %, pressure {:.0} %", now.load_pct, now.pressure_pct);
+        let of_limits = if now.throttles { " with cpu.max" } else { "" };
+        let load =
+            format!("load {:.0} %, pressure {:.0} %{of_limits}", now.load_pct, now.pressure_pct);
         if self.spreads {
             Ruled::fixed(Mode::Spread, &format!("busy: {load}"))
         } else {
@@ -164,7 +183,7 @@ impl Chooser {
 
     /// Changes sides when the other has been right for long enough.
     fn follow(&mut self, now: &Evidence, rules: &Rules) {
-        let pressed = now.pressure_pct >= f64::from(rules.pressure_pct);
+        let pressed = now.waiting_pct() >= f64::from(rules.pressure_pct);
         let busy = now.load_pct >= f64::from(rules.busy_pct) || pressed;
         let calm = now.load_pct <= f64::from(rules.calm_pct) && !pressed;
         let (other, needed) = if self.spreads { (calm, CALM_LOOKS) } else { (busy, BUSY_LOOKS) };
@@ -191,6 +210,7 @@ mod tests {
             on_battery: None,
             load_pct: 5.0,
             pressure_pct: 0.0,
+            throttles: false,
         }
     }
 
@@ -232,6 +252,8 @@ mod tests {
         assert_eq!(modes(quiet(), 1), [Mode::Packing]);
         assert_eq!(modes(between, 50), [Mode::Packing; 50]);
         let pressed = Evidence { pressure_pct: 25.0, ..quiet() };
+        let limited = Evidence { throttles: true, ..pressed };
+        assert_eq!(modes(limited, 50), [Mode::Packing; 50], "who waits for cpu.max wants no CPU");
         assert_eq!(modes(pressed, 2), [Mode::Packing, Mode::Spread], "waiting is evidence too");
     }
 

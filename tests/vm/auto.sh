@@ -5,7 +5,19 @@
 . "$(dirname "$0")/lib.bash"
 asking=()
 
+echo +cpu >$CGROUPS/cgroup.subtree_control
+mkdir -p $CGROUPS/limited
+echo "20000 100000" >$CGROUPS/limited/cpu.max
+
 start --mode auto
+echo "a container at its limit"
+run_in limited powerpack-load hogs --seconds 25 --count 2 >/dev/null
+awk '/^some/ { split($2, avg10, "="); exit !(avg10[2] > 20) }' /proc/pressure/cpu ||
+	fail "a container at its limit makes no pressure: $(cat /proc/pressure/cpu)"
+[[ $(scx_powerpack mode) == 'packing (auto: the load fits'*'with cpu.max'* ]] ||
+	fail "auto spreads for a container at its limit: $(scx_powerpack mode)"
+
+echo "idle, busy, and idle again"
 scx_powerpack mode spread >/dev/null
 [[ $(scx_powerpack mode auto) == packing* ]] || fail "auto does not pack an idle machine"
 [[ $(scx_powerpack mode) == *'auto: '* ]] || fail "the reason is not reported"

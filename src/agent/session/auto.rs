@@ -17,7 +17,11 @@ impl Session<'_> {
             Ok(now) => now,
             Err(err) => return warn!("cannot measure the load: {err:#}"),
         };
-        let load_pct = self.load.pct(&now);
+        let limits = match self.scheduler.limits() {
+            Ok(limits) => limits,
+            Err(err) => return warn!("cannot see which cgroups are limited: {err:#}"),
+        };
+        let (load_pct, throttles) = (self.load.pct(&now), self.throttled.is_recent(&limits));
         // What we have set ourselves is no evidence.
         let sets_epp =
             self.kept.desired.hints.epp != EppByMode::default() || self.kept.hints.holds_epp();
@@ -25,7 +29,7 @@ impl Session<'_> {
             PowerProfile::Unknown if !sets_epp => None,
             profile => Some(profile),
         };
-        let evidence = Evidence::gather(load_pct, profile);
+        let evidence = Evidence::gather(load_pct, throttles, profile);
         let rules = &self.kept.desired.rules;
         let (mode, reason) = self.energy.choose(Look {
             now: &now,

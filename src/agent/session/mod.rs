@@ -20,7 +20,7 @@ use treated::Treated;
 use crate::agent::desired::Desired;
 use crate::agent::energy_choice::EnergyChoice;
 use crate::agent::hints::InForce;
-use crate::agent::load::LoadMeter;
+use crate::agent::load::{LoadMeter, ThrottleMeter};
 use crate::agent::services::Services;
 use crate::cli::Cli;
 use crate::control::protocol::Reply;
@@ -70,6 +70,7 @@ pub struct Session<'a> {
     kept: &'a mut Kept,
     chooser: Chooser,
     load: LoadMeter,
+    throttled: ThrottleMeter,
     energy: EnergyChoice,
     /// Why `auto` chose the mode.
     reason: Option<String>,
@@ -106,6 +107,7 @@ impl<'a> Session<'a> {
             load: LoadMeter::default(),
             energy,
             reason: None,
+            throttled: ThrottleMeter::default(),
             timer: never(),
             next_look: None,
             leases: Leases::default(),
