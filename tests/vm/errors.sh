@@ -43,6 +43,12 @@ s=socket.socket(socket.AF_UNIX); s.connect("/run/scx_powerpack/control.sock")
 s.sendall(sys.stdin.buffer.read()); print(s.recv(9999).decode())' | grep -q error ||
 		fail "request '$request' was not refused"
 done
+# What a client was refused for want of an answer is not done later.
+kill -STOP $PID
+refused 'did not answer' scx_powerpack mode spread
+kill -CONT $PID
+nap 1
+status_says 'mode packing' || fail "a request is carried out after its client has given up"
 # Who reads it may go.
 { scx_powerpack --monitor 0.1 2>/tmp/err || true; } | head -n 1 >/tmp/out
 grep -q '^active' /tmp/out || fail "no statistics: $(cat /tmp/err)"

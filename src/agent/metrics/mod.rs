@@ -8,11 +8,11 @@ use std::thread;
 use std::time::{Duration, SystemTime};
 
 use anyhow::{Result, anyhow};
-use crossbeam::channel::{Sender, bounded};
+use crossbeam::channel::Sender;
 use http::{Answers, Request, Response, Server};
 use log::info;
 
-use crate::agent::events::Event;
+use crate::agent::events::{Call, Event};
 use crate::control::protocol::{self, Reply, TIMEOUT};
 
 mod families;
@@ -103,9 +103,8 @@ impl Answers for Scrapes {
 }
 
 fn status(events: &Sender<Event>) -> Result<crate::control::status::Status> {
-    let (sender, receiver) = bounded(1);
-    let call = Event::Call((protocol::Request::Status, sender));
-    events.send(call).map_err(|_| anyhow!("the agent is gone"))?;
+    let (call, receiver) = Call::new(protocol::Request::Status);
+    events.send(Event::Call(call)).map_err(|_| anyhow!("the agent is gone"))?;
     match receiver.recv_timeout(TIMEOUT)? {
         Reply::Status(status) => Ok(*status),
         other => Err(anyhow!("unexpected reply {other:?}")),

@@ -3,6 +3,7 @@
 
 use std::fs::{self, DirBuilder, Permissions};
 use std::io::{ErrorKind, Read, Write};
+use std::os::fd::AsRawFd;
 use std::os::unix::fs::{DirBuilderExt, FileTypeExt, PermissionsExt};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
@@ -11,10 +12,10 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, anyhow, bail, ensure};
-use crossbeam::channel::{Sender, bounded};
+use crossbeam::channel::Sender;
 use log::debug;
 
-use crate::agent::events::Event;
+use crate::agent::events::{Call, Event};
 use crate::control::peer::{holder, peer};
 use crate::control::protocol::{Reply, Request, SOCKET, TIMEOUT};
 
@@ -118,9 +119,8 @@ impl Shared {
     }
 
     fn ask_agent(&self, request: Request) -> Result<Reply> {
-        let (sender, receiver) = bounded(1);
-        let call = Event::Call((request, sender));
-        self.events.send(call).map_err(|_| anyhow!("the agent is gone"))?;
+        let (call, receiver) = Call::new(request);
+        self.events.send(Event::Call(call)).map_err(|_| anyhow!("the agent is gone"))?;
         receiver.recv_timeout(TIMEOUT).context("the agent is busy")
     }
 }
@@ -170,9 +170,19 @@ fn receive(shared: &Arc<Shared>, mut stream: UnixStream) {
 fn serve(mut stream: UnixStream, shared: &Shared) -> Result<()> {
     let uid = peer(&stream)?.uid;
     let line = read_line(&mut stream, Instant::now() + TIMEOUT);
+    // It has come long ago, if we were stopped: nothing may change after a client has given up.
+    ensure!(!has_hung_up(&stream), "the client is gone");
     let reply = shared.reply(uid, line);
     stream.set_write_timeout(Some(TIMEOUT))?;
     write_reply(&mut stream, &reply)
+}
+
+/// Whether the other side has closed its end, and not only the half that it writes to.
+fn has_hung_up(stream: &UnixStream) -> bool {
+    let mut end = libc::pollfd { fd: stream.as_raw_fd(), events: 0, revents: 0 };
+    // SAFETY: one structure, that lives as long as the call.
+    let nr = unsafe { libc::poll(&raw mut end, 1, 0) };
+    nr == 1 && end.revents & libc::POLLHUP != 0
 }
 
 fn write_reply(stream: &mut UnixStream, reply: &Reply) -> Result<()> {

@@ -12,8 +12,8 @@ fn shared() -> Shared {
     let (sender, calls) = unbounded::<Event>();
     thread::spawn(move || {
         for event in calls {
-            let Event::Call((request, reply)) = event else { continue };
-            let _ = reply.send(Reply::Error(format!("asked {request:?}")));
+            let Event::Call(call) = event else { continue };
+            let _ = call.reply.send(Reply::Error(format!("asked {:?}", call.request)));
         }
     });
     Shared::new(sender)
@@ -124,4 +124,16 @@ fn who_says_nothing_is_not_waited_for() {
     let said = read_line(&mut theirs, begin + Duration::from_millis(50)).unwrap_err().to_string();
     assert!(said.contains("no request within"), "{said}");
     assert!(begin.elapsed() < TIMEOUT);
+}
+
+/// Its request may have waited while the agent was stopped.
+#[test]
+fn who_has_gone_is_not_served() {
+    let shared = shared();
+    let (ours, theirs) = UnixStream::pair().unwrap();
+    (&ours).write_all(b"\"status\"\n").unwrap();
+    ours.shutdown(Shutdown::Write).unwrap();
+    assert!(!has_hung_up(&theirs), "it waits for the answer");
+    drop(ours);
+    assert_eq!(serve(theirs, &shared).unwrap_err().to_string(), "the client is gone");
 }

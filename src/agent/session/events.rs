@@ -1,7 +1,9 @@
 //! What a session does on an event: a signal, the configuration file, the
 //! desktop, a client.
 
-use log::{error, info};
+use std::time::Instant;
+
+use log::{debug, error, info};
 
 use super::Session;
 use crate::agent::events::Event;
@@ -20,8 +22,11 @@ impl Session<'_> {
             Event::ConfigChanged if self.has_seen_config() => {}
             Event::ConfigChanged => self.reload_unasked(),
             Event::Desktop(desktop) => self.note_desktop(desktop),
+            Event::Call(call) if call.is_late(Instant::now()) => {
+                debug!("too late: {:?}", call.request)
+            }
             // The client may have gone; that is its own affair.
-            Event::Call((request, reply)) => drop(reply.send(self.answer(request))),
+            Event::Call(call) => drop(call.reply.send(self.answer(call.request))),
         }
         self.inform_services();
     }
