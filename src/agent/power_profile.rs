@@ -57,11 +57,15 @@ pub fn watch_profile(events: Sender<Event>) -> Result<()> {
 
 fn listen(events: &Sender<Event>) -> Result<()> {
     let bus = Connection::system().context("no system bus")?;
+    // Replies that came after many signals on the connection that nobody reads meanwhile would never come: anyone
+    // may send us some.
+    let calls = Connection::system().context("no second connection to the system bus")?;
     let signals = MessageIterator::from(&bus);
     let proxy = DBusProxy::new(&bus)?;
-    let changes = NAMES.map(|(_, path)| {
+    // By whoever has the name: others may send the same.
+    let changes = NAMES.map(|(name, path)| {
         format!(
-            "type='signal',interface='org.freedesktop.DBus.Properties',\
+            "type='signal',sender='{name}',interface='org.freedesktop.DBus.Properties',\
              member='PropertiesChanged',path='{path}'"
         )
     });
@@ -76,7 +80,7 @@ fn listen(events: &Sender<Event>) -> Result<()> {
     }
     let mut last = None;
     let mut report = || {
-        let desktop = read(&bus);
+        let desktop = read(&calls);
         let before = last.replace(desktop);
         if before == Some(desktop) {
             return true;
