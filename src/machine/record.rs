@@ -57,6 +57,12 @@ pub struct PutBack {
 impl PutBack {
     /// Warns of what was not put back, a line for each reason.
     pub fn warn(&self) {
+        self.warn_of_foreign();
+        self.warn_of_failed();
+    }
+
+    /// Warns of what others have changed.
+    pub fn warn_of_foreign(&self) {
         if let Some((path, value)) = self.foreign.first() {
             warn!(
                 "{} settings of this machine were changed by somebody else meanwhile and \
@@ -65,6 +71,10 @@ impl PutBack {
                 path.display()
             );
         }
+    }
+
+    /// Warns of what could not be written.
+    pub fn warn_of_failed(&self) {
         if let Some((path, err)) = self.failed.first() {
             warn!(
                 "{} settings of this machine cannot be put back now: {}: {err}",

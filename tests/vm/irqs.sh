@@ -60,6 +60,14 @@ scx_powerpack mode spread --max-cores all >/dev/null
 are_back
 scx_powerpack mode packing --max-cores 2 >/dev/null
 are_moved
+echo "after the CPU that they come to has gone and come back, as in a suspend"
+for cpu in 0 1; do
+	[ -w /sys/devices/system/cpu/cpu$cpu/online ] || continue
+	echo 0 >/sys/devices/system/cpu/cpu$cpu/online
+	echo 1 >/sys/devices/system/cpu/cpu$cpu/online
+done
+[ -n "$(strays)" ] || fail "the kernel has left interrupts at a CPU that went"
+are_moved
 stop
 are_back
 

@@ -12,6 +12,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 use log::{debug, warn};
+use powerpack_workload::parse_cpu_list;
 
 use crate::machine::cpufreq::hears_preference;
 use crate::machine::interrupts::AFFINITY_FILE;
@@ -86,6 +87,10 @@ pub struct InForce {
     irqs: Irqs,
     /// Whether the preference goes with the mode where none is asked for, on battery.
     defaults: bool,
+    /// That something could not be put back was said.
+    has_said_failed: bool,
+    /// How many CPUs had come and gone when interrupts were last looked at; `None`: not known.
+    hotplugs: Option<String>,
 }
 
 impl InForce {
@@ -104,6 +109,8 @@ impl InForce {
             asked: BTreeMap::new(),
             irqs: Irqs::default(),
             defaults: false,
+            has_said_failed: false,
+            hotplugs: hotplugs(root),
         })
     }
 
@@ -133,6 +140,7 @@ impl InForce {
     /// From the next `apply` on interrupts come to these CPUs, if that is asked for: those of them that
     /// were in the last call too.
     pub fn set_active(&mut self, active: &[Active]) {
+        self.take_over_what_hotplug_moved();
         if self.hints.moves_irqs() {
             let held = &self.held;
             self.irqs.look(&self.root, active, |path| held.contains_key(path));
@@ -173,6 +181,8 @@ impl InForce {
     /// Puts everything back that is not somebody else's by now, and removes the record. What
     /// fails is said, and stays recorded.
     pub fn restore(&mut self) -> PutBack {
+        self.take_over_what_hotplug_moved();
+        self.has_said_failed = false;
         let done = self.release(|_| true);
         if let Err(err) = self.record.replace(self.held.clone()) {
             warn!("{err:#}");
@@ -192,6 +202,24 @@ impl InForce {
         let foreign: Vec<_> =
             due.map(|(path, _)| path.clone()).filter(|path| is_foreign(path)).collect();
         foreign.iter().for_each(|path| self.irqs.refuse(path));
+    }
+
+    /// The kernel moves an interrupt away from a CPU that goes, to all that are left, and leaves it there when the CPU
+    /// comes back, as after a suspend: that is nobody's wish. What it has set counts as ours, and is written again.
+    fn take_over_what_hotplug_moved(&mut self) {
+        let now = hotplugs(&self.root);
+        if std::mem::replace(&mut self.hotplugs, now.clone()) == now {
+            return;
+        }
+        for (path, entry) in &mut self.held {
+            let Some(Want::Irq(target)) = self.asked.get(path) else { continue };
+            let Ok(now) = record::read(path) else { continue };
+            let has_lost = parse_cpu_list(&now).is_ok_and(|cpus| !cpus.contains(&target.cpu));
+            if has_lost && now != entry.original {
+                entry.ours.insert(now);
+                self.asked.remove(path);
+            }
+        }
     }
 
     fn wanted(&self, mode: Mode, cpus: &[usize]) -> BTreeMap<PathBuf, Want> {
@@ -272,7 +300,12 @@ impl InForce {
     fn release(&mut self, which: impl Fn(&Path) -> bool) -> PutBack {
         let done = record::put_back(&mut self.held, which);
         self.asked.retain(|path, _| self.held.contains_key(path));
-        done.warn();
+        done.warn_of_foreign();
+        // It is tried again at each look, and may fail for weeks.
+        if !self.has_said_failed {
+            done.warn_of_failed();
+        }
+        self.has_said_failed = !done.failed.is_empty();
         done
     }
 
@@ -290,6 +323,11 @@ impl Drop for InForce {
     fn drop(&mut self) {
         self.restore();
     }
+}
+
+/// The kernel's count of CPUs that have come or gone.
+fn hotplugs(root: &Path) -> Option<String> {
+    record::read(&root.join("sys/kernel/sched_ext/hotplug_seq")).ok()
 }
 
 /// Whether `path` is below a CPU that is offline; CPU 0 often has no such file.

@@ -78,6 +78,8 @@ pub struct Session<'a> {
     /// When to look around; `None`: never, or not known yet.
     next_look: Option<Instant>,
     leases: Leases,
+    /// That hints could not be written was said.
+    hints_fail: bool,
     reloads: Reloads,
     treated: Treated,
     /// The cgroups whose limit is not enforced.
@@ -105,12 +107,13 @@ impl<'a> Session<'a> {
             kept,
             chooser: Chooser::default(),
             load: LoadMeter::default(),
+            throttled: ThrottleMeter::default(),
             energy,
             reason: None,
-            throttled: ThrottleMeter::default(),
             timer: never(),
             next_look: None,
             leases: Leases::default(),
+            hints_fail: false,
             reloads: Reloads::default(),
             treated: Treated::default(),
             cpu_max: CpuMaxLimits::of_kernel()?,
@@ -201,7 +204,9 @@ impl<'a> Session<'a> {
             let cpus: Vec<usize> = active.iter().map(|&(cpu, _)| cpu).collect();
             self.kept.hints.apply(self.policy.mode, &cpus)
         });
-        if let Err(err) = looked {
+        // It is tried again at each look, and may fail for weeks.
+        let had_failed = std::mem::replace(&mut self.hints_fail, looked.is_err());
+        if let (Err(err), false) = (looked, had_failed) {
             warn!("not all hints are in force: {err:#}");
         }
     }

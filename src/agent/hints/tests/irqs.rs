@@ -204,3 +204,35 @@ fn it_ends_when_it_is_switched_off() {
     assert_eq!(tree.affinities(), FREE);
     assert!(!hints.is_in_use());
 }
+
+/// The kernel moves them from a CPU that goes, and lets them be when it is back.
+#[test]
+fn those_that_hotplug_has_moved_are_moved_again_and_put_back() {
+    let tree = Tree::new("hotplug");
+    let seq = |nr: u32| tree.put("sys/kernel/sched_ext/hotplug_seq", &nr.to_string());
+    seq(7);
+    let mut hints = tree.hints();
+    let look = |hints: &mut InForce| {
+        for _ in 0..2 {
+            hints.set_active(&[(1, 0)]);
+            hints.apply(Mode::Packing, &[1]).unwrap();
+        }
+    };
+    look(&mut hints);
+    assert_eq!(tree.affinities(), ["1", "0-3", "1", "1"]);
+    for nr in [20, 22, 23] {
+        tree.put(&affinity(nr), "0,2-3");
+    }
+    look(&mut hints);
+    assert_eq!(tree.affinities()[0], "0,2-3", "whoever else does that means it");
+    seq(9);
+    look(&mut hints);
+    assert_eq!(tree.affinities(), ["1", "0-3", "1", "1"]);
+    // Once more, and the end comes before the next look.
+    for nr in [20, 22, 23] {
+        tree.put(&affinity(nr), "0,2-3");
+    }
+    seq(11);
+    drop(hints);
+    assert_eq!(tree.affinities(), ["0-3"; 4]);
+}
