@@ -120,8 +120,11 @@ unsafe extern "C" {
     safe fn native_grant(budget: i64, want: i64) -> i64;
     safe fn native_releases(budget: i64) -> u32;
     safe fn native_runnable_part(run: u64, runnable: u64, since: u64, stop: u32) -> u32;
-    safe fn native_group_runnable_part(load: u64, weight: u32) -> u32;
-    safe fn native_counts_for(weight: u32, part: u32) -> u32;
+    safe fn native_counts_for(weight: u32, part: u32, others: u64, others_part: u32) -> u32;
+    safe fn native_count_word(counts: u32, part: u32) -> u32;
+    safe fn native_load_of(word: u32) -> i64;
+    safe fn native_load_counts(load: i64) -> u64;
+    safe fn native_load_part(load: i64) -> u32;
     safe fn native_part(part: u64, weight: u32, load: u64) -> u64;
     safe fn native_weight_of(part: u64, weight: u32) -> u32;
     safe fn native_next_active(

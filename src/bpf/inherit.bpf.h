@@ -9,7 +9,7 @@
 #include "bandwidth.bpf.h"
 #include "shares.h"
 
-/* The weight of what competes in a cgroup; see shares.h. */
+/* The load of a cgroup, as pp_load_of() has it; see shares.h. */
 struct pp_load {
 	s64 counted; /* of what has been seen in this epoch */
 	s64 left;    /* of what has been seen in the last one, and not yet in this one */
@@ -111,33 +111,48 @@ static __always_inline void begin_epoch(struct pp_load *load, u32 epoch)
 	load->left = epoch - last == 1 ? counted : 0;
 }
 
-/* From now on @counts, an epoch and what is counted for it, is @now in the load. */
-verified_once u64 count_in(struct pp_load *load __arg_nonnull, u64 *counts __arg_nonnull, u32 epoch,
-			   u32 now)
+/* From now on @counts, an epoch and the word that is counted for it, is in the load for one of
+ * @weight that is runnable for @part of the time; returns the load. */
+verified_once s64 count_in(struct pp_load *load __arg_nonnull, u64 *counts __arg_nonnull, u32 epoch,
+			   u32 weight, u32 part)
 {
-	u64 before = *counts, after = (u64)epoch << 32 | now;
-	s64 last = (u32)before, sum;
+	u64 before = *counts, after;
+	u32 age = epoch - (before >> 32), word;
+	s64 last = pp_load_of(before), others, now;
 
 	begin_epoch(load, epoch);
+	others = load->counted + load->left - (age <= 1 ? last : 0);
+	word = pp_count_word(
+		pp_counts_for(weight, part, pp_load_counts(others), pp_load_part(others)), part);
+	after = (u64)epoch << 32 | word;
+	now = pp_load_of(word);
 	if (before != after && __sync_val_compare_and_swap(counts, before, after) == before) {
-		u32 age = epoch - (before >> 32);
-
 		__sync_fetch_and_add(&load->counted, now - (age ? 0 : last));
 		if (age == 1 && last)
 			__sync_fetch_and_add(&load->left, -last);
 	}
-	sum = load->counted + load->left;
-	return sum < 0 ? 0 : sum;
+	return others + now;
+}
+
+/* pp_part() and pp_load_part() of a load. Not in the loop over cgroups: the verifier would follow
+ * each of their branches at each level. */
+verified_once u64 part_in(s64 load, u64 part, u32 weight)
+{
+	return pp_part(part, weight, pp_load_counts(load));
+}
+
+verified_once u32 part_of_time(s64 load)
+{
+	return pp_load_part(load);
 }
 
 /* The task has a part of what is above it. */
 static __always_inline void add_group(struct pp_path *path, struct pp_cgroup *group, bool idle)
 {
-	u64 load = count_in(&group->load, path->counts, path->epoch,
-			    pp_counts_for(path->weight, path->runnable));
+	s64 load = count_in(&group->load, path->counts, path->epoch, path->weight, path->runnable);
 
-	path->part = pp_part(path->part, path->weight, load);
-	path->runnable = pp_group_runnable_part(load, path->weight);
+	path->part = part_in(load, path->part, path->weight);
+	path->runnable = part_of_time(load);
 	path->counts = &group->counts;
 	path->weight = idle ? PP_WEIGHT_IDLE : group->weight;
 }

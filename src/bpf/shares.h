@@ -11,8 +11,8 @@
  *	weight(task)  = part(task) * weight(cgroup below the root)
  *
  * A cgroup's load is the weight of whatever competes in it, its tasks and its cgroups, each for the
- * part of the time in which it is runnable: what the kernel's tg->load_avg is to
- * calc_group_shares() (kernel/sched/fair.c). So the tasks of a cgroup have its weight together,
+ * part of the time in which it is runnable (see pp_counts_for()): what the kernel's tg->load_avg is
+ *to calc_group_shares() (kernel/sched/fair.c). So the tasks of a cgroup have its weight together,
  * however many they are. In the root nothing is divided: cgroups and tasks have their own.
  *
  * A load is the sum of what tasks and cgroups count for. That is noted as they stop or have
@@ -76,19 +76,65 @@ static inline u32 pp_runnable_part(u64 run_ns, u64 runnable_ns, u64 since_ns, en
 	return (runnable_ns * steps + since_ns / 2) / since_ns * PP_RUNNABLE_STEP;
 }
 
-/* The same of a cgroup with @load, one of whose members has @weight. */
-static inline u32 pp_group_runnable_part(u64 load, u32 weight)
-{
-	u64 own = (u64)weight << PP_WEIGHT_SHIFT;
+/*
+ * What a task or a cgroup counts for, in eights, and for what part
+ * of the time it is runnable, are a word: weights of up to 10,000 need 21 bits, and a part of up to
+ * PP_RUNNABLE_ALL the other eleven. The sum of such words is a load, with more bits for each.
+ */
+#define PP_COUNT_BITS 21
+#define PP_COUNT_SHIFT 3
+#define PP_LOAD_BITS 36
+_Static_assert(PP_RUNNABLE_ALL >> (32 - PP_COUNT_BITS) == 0, "a part fits its bits");
 
-	return load >= own ? PP_RUNNABLE_ALL : load * PP_RUNNABLE_ALL / own;
+/* One of @weight that is runnable for @part of the time counts for as much of the others' time as
+ *it takes, not for what it might have by its weight while they wait: who sleeps for most of the
+ * time leaves the rest to them. So that with others of @others, who are runnable for @others_part
+ *of the time together,
+ *
+ *	counts / (counts + others) <= part
+ *
+ * Of those who are not runnable all the time what they count for if they were. */
+static inline u32 pp_counts_for(u32 weight, u32 part, u64 others, u32 others_part)
+{
+	u64 most;
+
+	_Static_assert(PP_RUNNABLE_ALL == 1 << PP_WEIGHT_SHIFT, "a part times a weight");
+	if (part >= PP_RUNNABLE_ALL || !others)
+		return weight * part;
+	if (others_part && others_part < PP_RUNNABLE_ALL)
+		others = others * PP_RUNNABLE_ALL / others_part;
+	most = others * part / (PP_RUNNABLE_ALL - part);
+	return most < (u64)weight * part ? most : weight * part;
 }
 
-/* What counts for @weight and is runnable for @part of the time. */
-static inline u32 pp_counts_for(u32 weight, u32 part)
+static inline u32 pp_count_word(u32 counts, u32 part)
 {
-	_Static_assert(PP_RUNNABLE_ALL == 1 << PP_WEIGHT_SHIFT, "a part times a weight");
-	return weight * part;
+	return counts >> PP_COUNT_SHIFT | part << PP_COUNT_BITS;
+}
+
+/* What the word is in a load. */
+static inline s64 pp_load_of(u32 word)
+{
+	return (s64)(word >> PP_COUNT_BITS) << PP_LOAD_BITS | (word & ((1 << PP_COUNT_BITS) - 1));
+}
+
+/* The weights of all in a load. What CPUs have just counted may be missing: no less than 0. */
+static inline u64 pp_load_counts(s64 load)
+{
+	s64 counts = (s64)((u64)load << (64 - PP_LOAD_BITS)) >> (64 - PP_LOAD_BITS);
+
+	return counts > 0 ? (u64)counts << PP_COUNT_SHIFT : 0;
+}
+
+/* For what part of the time any of them is runnable, if no two are at the same time. */
+static inline u32 pp_load_part(s64 load)
+{
+	s64 counts = (s64)((u64)load << (64 - PP_LOAD_BITS)) >> (64 - PP_LOAD_BITS);
+	s64 part = (load - counts) >> PP_LOAD_BITS;
+
+	if (part <= 0)
+		return 0;
+	return part < PP_RUNNABLE_ALL ? part : PP_RUNNABLE_ALL;
 }
 
 /* What something has of the cgroup that it is in, of PP_PART_ALL, which is @part of what is

@@ -3,8 +3,8 @@
 use proptest::prelude::*;
 
 use super::{
-    MS, native_counts_for, native_group_runnable_part, native_part, native_runnable_part,
-    native_weight_of,
+    MS, native_count_word, native_counts_for, native_load_counts, native_load_of, native_load_part,
+    native_part, native_runnable_part, native_weight_of,
 };
 use crate::bpf_intf as intf;
 
@@ -21,7 +21,7 @@ const EXITS: u32 = 2;
 
 /// The load of a cgroup in which that weight competes all the time.
 fn load_of(weight: u32) -> u64 {
-    native_counts_for(weight, ALWAYS).into()
+    native_counts_for(weight, ALWAYS, 0, 0).into()
 }
 
 /// The weight of a task of nice 0 in a cgroup of weight 70 and that load.
@@ -67,14 +67,65 @@ fn short_lived_tasks_one_after_the_other_count_as_one() {
     assert!(all.abs_diff(ALWAYS.into()) < 600, "{all}");
 }
 
+/// The load in which these compete, each with its weight and for its part of the time.
+fn load_with(members: &[(u32, u32)]) -> i64 {
+    let word = |&(weight, part)| native_count_word(native_counts_for(weight, part, 0, 0), part);
+    members.iter().map(|member| native_load_of(word(member))).sum()
+}
+
 #[test]
 fn a_cgroup_competes_while_any_of_it_does() {
-    assert_eq!(native_group_runnable_part(load_of(800), 100), ALWAYS);
-    assert_eq!(native_group_runnable_part(load_of(100) / 4, 100), ALWAYS / 4);
-    assert_eq!(native_group_runnable_part(0, 100), 0);
+    let part = |members: &[(u32, u32)]| native_load_part(load_with(members));
+    assert_eq!(part(&[(100, ALWAYS); 8]), ALWAYS);
+    assert_eq!(part(&[(8867, ALWAYS / 16), (100, ALWAYS)]), ALWAYS, "a light hog is enough");
+    assert_eq!(part(&[(8867, ALWAYS / 16), (100, ALWAYS / 4)]), ALWAYS / 16 + ALWAYS / 4);
+    assert_eq!(part(&[(100, 1); 7]), 7, "short-lived ones");
+    assert_eq!(part(&[]), 0);
+    assert_eq!(part(&[(10_000, ALWAYS); 20_000]), ALWAYS);
+    assert_eq!(native_load_part(-1), 0, "other CPUs have not added yet what this one subtracts");
+    assert_eq!(native_load_counts(-1), 0);
+}
+
+/// What who sleeps most of the time does not take is for the others, whatever its weight: it counts for as much as
+/// leaves it its part of the time.
+#[test]
+fn one_that_sleeps_leaves_the_rest_to_the_others() {
+    let hog = load_of(100);
+    let left = |weight, part| {
+        let counts = u64::from(native_counts_for(weight, part, hog, ALWAYS));
+        native_part(ALL, 100, hog + counts) as f64 / ALL as f64
+    };
+    for (weight, part, expected) in [
+        (8867, ALWAYS / 16, 0.94),
+        (8867, ALWAYS / 2, 0.5),
+        (335, ALWAYS / 2, 0.5),
+        (100, ALWAYS / 4, 0.8),
+    ] {
+        let left = left(weight, part);
+        assert!((left - expected).abs() < 0.01, "{left} beside {weight} for {part}");
+    }
+    // One that is runnable all the time has its weight.
+    assert!((left(8867, ALWAYS) - 100.0 / 8967.0).abs() < 0.001);
+    // Two that both sleep, and do not count each other down.
+    let others = native_counts_for(100, ALWAYS / 4, 0, 0);
+    let heavy = native_counts_for(8867, ALWAYS / 4, others.into(), ALWAYS / 4);
+    assert!(heavy.abs_diff(100 * ALWAYS / 3) < 100, "{heavy}");
+    assert_eq!(native_counts_for(100, ALWAYS / 4, heavy.into(), ALWAYS / 4), others);
 }
 
 proptest! {
+    #[test]
+    fn a_load_is_the_sum_of_what_all_count_for(
+        members in prop::collection::vec((1..=10_000u32, 0..=ALWAYS), 0..40),
+    ) {
+        let counts: u64 =
+            members.iter().map(|&(weight, part)| u64::from(native_counts_for(weight, part, 0, 0) & !7)).sum();
+        let parts: u32 = members.iter().map(|&(_, part)| part).sum();
+        let load = load_with(&members);
+        prop_assert_eq!(native_load_counts(load), counts);
+        prop_assert_eq!(native_load_part(load), parts.min(ALWAYS));
+    }
+
     #[test]
     fn nobody_has_more_than_its_cgroup_or_nothing(
         part in 1..=ALL, weights in prop::array::uniform2(1..=10_000u32), load in 0..1u64 << 50,

@@ -55,8 +55,12 @@ EXPORT(int, slice_over, (u64 expected, u64 ran, u64 slice, int short_waits),
        (expected, ran, slice, short_waits))
 EXPORT(u32, runnable_part, (u64 run, u64 runnable, u64 since, enum pp_stop stop),
        (run, runnable, since, stop))
-EXPORT(u32, group_runnable_part, (u64 load, u32 weight), (load, weight))
-EXPORT(u32, counts_for, (u32 weight, u32 part), (weight, part))
+EXPORT(u32, counts_for, (u32 weight, u32 part, u64 others, u32 others_part),
+       (weight, part, others, others_part))
+EXPORT(u32, count_word, (u32 counts, u32 part), (counts, part))
+EXPORT(s64, load_of, (u32 word), (word))
+EXPORT(u64, load_counts, (s64 load), (load))
+EXPORT(u32, load_part, (s64 load), (load))
 EXPORT(u64, part, (u64 part, u32 weight, u64 load), (part, weight, load))
 EXPORT(u32, weight_of, (u64 part, u32 weight), (part, weight))
 EXPORT(u32, next_active, (u32 end, u32 needed, u32 ceiling, u64 now, u64 hold, u64 *since),
