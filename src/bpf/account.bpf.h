@@ -174,7 +174,7 @@ static __always_inline void account_wakeup(struct pp_task *task, s32 cpu, u64 no
 static __always_inline u32 util_behind(u32 capacity)
 {
 	if (topology.nr_kinds <= 1)
-		return PP_CAPACITY_MAX;
+		return 0;
 	return pp_util_behind(capacity,
 			      topology.capacity_of_kind[(topology.nr_kinds - 1) % PP_MAX_KINDS]);
 }

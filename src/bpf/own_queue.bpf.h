@@ -24,16 +24,18 @@ verified_once bool may_use(const struct pp_task *task __arg_nonnull, s32 cpu, u3
 	       test_rank(task->allowed, rank_of(cpu));
 }
 
-/* The next CPU from @rank on, all round, that the task may run on and that is online; -1: there is
- * none. Only for machines of many CPUs. */
-verified_once s32 next_allowed(const struct pp_task *task __arg_nonnull, u32 rank)
+/* The next CPU from @rank on, all round, that the task may run on and that is online and before
+ * @end; -1: there is none. Only for machines of many CPUs: those that it may not use are not to be
+ * among the few that are looked at. */
+verified_once s32 next_allowed(const struct pp_task *task __arg_nonnull, u32 rank, u32 end)
 {
 	u32 word = rank_word(rank), i;
-	u64 bits = task->allowed[word] & online_ranks[word] & ~0ULL << rank % PP_WORD_BITS;
+	u64 bits = task->allowed[word] & online_ranks[word] & pp_ranks_below(end, word) &
+		   ~0ULL << rank % PP_WORD_BITS;
 
 	for (i = 0; !bits && i < topology.nr_words && i < PP_RANK_WORDS; i++) {
 		word = word + 1 < topology.nr_words ? (word + 1) % PP_RANK_WORDS : 0;
-		bits = task->allowed[word] & online_ranks[word];
+		bits = task->allowed[word] & online_ranks[word] & pp_ranks_below(end, word);
 	}
 	return bits ? pp_lowest(word, bits) : -1;
 }
@@ -87,7 +89,8 @@ verified_once s32 shortest_queue(const struct pp_task *task __arg_nonnull, s32 h
 			return empty;
 	}
 	bpf_for (step, 0, PP_LOOK_RANKS) {
-		s32 cpu = walk_on(&walk, walks_set() ? next_allowed(task, walk.next) : -1, step);
+		s32 cpu =
+			walk_on(&walk, walks_set() ? next_allowed(task, walk.next, end) : -1, step);
 		u64 ahead_ns;
 
 		if (cpu < 0)
@@ -136,7 +139,8 @@ verified_once s32 fairest_queue(const struct pp_task *task __arg_nonnull, s32 he
 	if (task->queue != cpu_queue(here) || !has_own_rivals(here))
 		return here;
 	bpf_for (step, 0, PP_LOOK_RANKS) {
-		s32 cpu = walk_on(&walk, walks_set() ? next_allowed(task, walk.next) : -1, step);
+		s32 cpu =
+			walk_on(&walk, walks_set() ? next_allowed(task, walk.next, end) : -1, step);
 		s64 lead;
 
 		if (cpu < 0)
@@ -155,11 +159,15 @@ verified_once s32 fairest_queue(const struct pp_task *task __arg_nonnull, s32 he
 }
 
 /* A waking task is served before hogs in any queue, and the sooner the fewer wait there. One
- * that has had a turn goes where it gets its share. */
+ * that has had a turn goes where it gets its share, unless a waking one has just cut its turn
+ * short: of several that lose their CPUs at once all would find the same other one, and be before
+ * the task that waits there as no hog made way for it. */
 static __always_inline s32 own_queue_for(const struct pp_task *task, s32 here, u32 end, bool waking)
 {
 	if (waking || !may_use(task, here, end))
 		return shortest_queue(task, here, end);
+	if (since(scx_bpf_now(), cpu_state(here)->taken_ns) < topology.tick_ns)
+		return here;
 	return fairest_queue(task, here, end);
 }
 
