@@ -324,10 +324,9 @@ verified_once int begin_cpu(u32 rank)
 	begin_cpu_word(cpu_at(rank), rank);
 	state->capacity = topology.capacity_of_rank[rank % PP_MAX_CPUS];
 	state->online = !!(topology.online[rank_word(rank)] & rank_bit(rank));
-	if (state->online) {
-		seen_ranks[rank_word(rank)] |= rank_bit(rank);
+	if (state->online)
 		online_ranks[rank_word(rank)] |= rank_bit(rank);
-	}
+	note_siblings(rank);
 	return 0;
 }
 

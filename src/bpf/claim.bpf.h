@@ -33,7 +33,7 @@ verified_once s32 claim_one_of(u32 scope, bool whole_core, const struct pp_task 
 	struct pp_view view = {
 		.idle = idle_ranks,
 		.idle_words = idle_words,
-		.siblings = ranks_in(topology.siblings),
+		.siblings = sibling_ranks,
 		.allowed = task->allowed,
 		.among = ranks_for(scope, prev_cpu),
 		.near = ranks_in(topology.llc_ranks[llc_queue(prev_cpu) % PP_MAX_LLCS]),
@@ -95,7 +95,7 @@ verified_once s32 claim_idle_surplus(const struct pp_task *task, s32 cpu, bool b
 	struct pp_view view = {
 		.idle = idle_ranks,
 		.idle_words = idle_words,
-		.siblings = ranks_in(topology.siblings),
+		.siblings = sibling_ranks,
 		.allowed = allowed,
 		.among = beyond ? allowed : usable,
 		.node = ranks_of_home(cpu),

@@ -23,6 +23,25 @@ static __always_inline bool test_rank(const u64 *ranks, u32 rank)
 	return ranks[rank_word(rank)] & rank_bit(rank);
 }
 
+/* @rank has come or gone: the next rank is its sibling while both are online. */
+static __always_inline void note_sibling(u32 rank)
+{
+	if (test_rank(ranks_in(topology.siblings), rank) && test_rank(online_ranks, rank) &&
+	    test_rank(online_ranks, rank + 1))
+		__sync_fetch_and_or(&sibling_ranks[rank_word(rank)], rank_bit(rank));
+	else
+		__sync_fetch_and_and(&sibling_ranks[rank_word(rank)], ~rank_bit(rank));
+}
+
+/* The same for it and the rank before. */
+verified_once int note_siblings(u32 rank)
+{
+	note_sibling(rank);
+	if (rank)
+		note_sibling(rank - 1);
+	return 0;
+}
+
 static __always_inline bool test_idle(u32 rank)
 {
 	return test_rank(idle_ranks, rank);

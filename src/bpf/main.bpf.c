@@ -293,10 +293,8 @@ static void note_hotplug(s32 cpu, bool online)
 		add_to_ranks(NULL, online_ranks, rank_of(cpu));
 	else
 		remove_from_ranks(NULL, online_ranks, rank_of(cpu));
-	if (online && !test_rank(seen_ranks, rank_of(cpu))) {
-		__sync_fetch_and_or(&seen_ranks[rank_word(rank_of(cpu))], rank_bit(rank_of(cpu)));
-		__sync_fetch_and_add(&cpus_generation, 1);
-	}
+	note_siblings(rank_of(cpu));
+	__sync_fetch_and_add(&cpus_generation, 1);
 	if (!online)
 		set_idle(rank_of(cpu), false);
 	/* After what it counts: the set above is a barrier. */

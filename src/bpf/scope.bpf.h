@@ -105,9 +105,9 @@ verified_once u32 scope_of(const struct pp_task *task __arg_nonnull)
 }
 
 /* Where may @p run, in rank space? One that may run wherever free tasks do is not
- * restricted: with isolated CPUs, or in a cpuset of those that ever were online, no task
- * may run everywhere. Offlined CPUs count: a task that may only run there must not wait in a
- * queue that others serve. */
+ * restricted: with isolated CPUs no task may run everywhere. CPUs that are offline do not count:
+ * the kernel removes them from the affinity of all tasks in a cpuset other than the root's, and
+ * adds them when they come. A task that may run on these alone may run on none that is online. */
 verified_once int refresh_allowed(struct task_struct *p __arg_trusted,
 				  struct pp_task *task __arg_nonnull)
 {
@@ -120,7 +120,7 @@ verified_once int refresh_allowed(struct task_struct *p __arg_trusted,
 	for (word = 0; word < nr_cpu_words && word < PP_RANK_WORDS; word++)
 		allow_cpus(task, allowed_cpus(p, word), word);
 	for (word = 0; word < topology.nr_words && word < PP_RANK_WORDS; word++)
-		missing |= free_ranks[word] & seen_ranks[word] & ~task->allowed[word];
+		missing |= free_ranks[word] & online_ranks[word] & ~task->allowed[word];
 	task->restricted = missing != 0;
 	return 0;
 }
@@ -165,7 +165,7 @@ verified_once bool has_idle_in(const struct pp_task *task __arg_nonnull, u32 sco
 	for (u32 word = pp_word_in_use(idle_words, topology.nr_words, 0);
 	     word < topology.nr_words && word < PP_RANK_WORDS;
 	     word = pp_word_in_use(idle_words, topology.nr_words, word + 1)) {
-		u64 idle = pp_whole_cores(idle_ranks[word], topology.siblings[word],
+		u64 idle = pp_whole_cores(idle_ranks[word], sibling_ranks[word],
 					  topology.threads_per_core);
 
 		if (idle & ranks[word] & task->allowed[word])
@@ -204,7 +204,7 @@ static __always_inline bool is_crowded(const struct pp_task *task, s32 cpu)
 
 	return topology.threads_per_core > 1 && policy_now()->idle_core_first &&
 	       !task->restricted &&
-	       pp_is_crowded(idle_ranks[word], topology.siblings[word], topology.threads_per_core,
+	       pp_is_crowded(idle_ranks[word], sibling_ranks[word], topology.threads_per_core,
 			     rank_bit(rank)) &&
 	       has_idle_in(task, scope_of(task));
 }

@@ -48,8 +48,8 @@ u32 policy_slot;
 /* Rank space. */
 u64 idle_ranks[PP_RANK_WORDS];
 static u64 idle_words; /* a bit for each word of them that is not 0: see pp_word_in_use() */
-static u64 seen_ranks[PP_RANK_WORDS]; /* have been online since the scheduler was loaded */
 static u64 online_ranks[PP_RANK_WORDS];
+static u64 sibling_ranks[PP_RANK_WORDS]; /* the next one is on the same core, and both are online */
 u64 scope_ranks[PP_NR_SCOPES][PP_RANK_WORDS];
 u64 active_of_node[PP_MAX_NODES][PP_RANK_WORDS];
 u32 rank_capacity[PP_MAX_CPUS];
@@ -87,8 +87,8 @@ struct pp_scale {
 
 static struct pp_scale scales[PP_MAX_CPUS];
 
-/* Bumped when a cgroup's limit or workload changes, and when a CPU comes for the first
- * time: tasks look up again what they know of these. */
+/* Bumped when a cgroup's limit or workload changes, and when a CPU comes or goes: tasks look up
+ * again what they know of these. */
 u32 cgroup_generation; /* by the agent too, when it has set its table */
 static u32 cpus_generation;
 static u32 nr_hotplugs;

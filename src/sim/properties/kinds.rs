@@ -58,6 +58,32 @@ fn share_done(cores: &[usize], hogs: usize, mode: Mode) -> f64 {
     (done(&kernel) - before) as f64 / (best as f64 * (MEASURED_MS * MS) as f64)
 }
 
+/// Where SMT is switched off at run time a core of one thread is a whole one.
+#[test]
+fn hogs_run_on_the_largest_cores_without_their_second_threads() {
+    for mode in Mode::ALL {
+        let machine = Machine::find("hybrid-laptop").unwrap();
+        let (cpus, ranks) = (machine.cpus(), ranks_of(&machine));
+        let mut kernel = boot(&machine, &ranks, mode);
+        let siblings = ranks.next_is_sibling();
+        let firsts = ranks.cpus().iter().zip(&siblings).filter(|(_, is)| **is);
+        let firsts: Vec<usize> = firsts.map(|(cpu, _)| cpu.cpu).collect();
+        let seconds = ranks.cpus().iter().skip(1).zip(siblings).filter(|(_, is)| *is);
+        seconds.for_each(|(cpu, _)| kernel.offline(cpu.cpu));
+        (0..firsts.len()).for_each(|_| spawn(&mut kernel, &Load::hog()));
+        kernel.run_until(SETTLED_MS * MS);
+        let busy_ns = |kernel: &Kernel| -> u64 {
+            firsts.iter().map(|&cpu| kernel.cpus[cpu].non_idle_ns).sum()
+        };
+        let before = busy_ns(&kernel);
+        kernel.run_until((SETTLED_MS + MEASURED_MS) * MS);
+        let share =
+            (busy_ns(&kernel) - before) as f64 / (firsts.len() as u64 * MEASURED_MS * MS) as f64;
+        assert!(firsts.len() > 1 && cpus.len() > firsts.len());
+        assert!(share >= DONE, "large cores are {share:.2} busy in {mode}");
+    }
+}
+
 proptest! {
     #![proptest_config(config(200))]
 
