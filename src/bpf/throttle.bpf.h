@@ -182,17 +182,22 @@ verified_once int begin_limited(struct task_struct *p __arg_trusted,
 	return 0;
 }
 
-/* The task stops. If others of its cgroup are held, what it gives back is for them. */
+/* The task stops. If others of its cgroups are held, what it gives back is for them. */
 verified_once int end_limited(struct pp_task *task __arg_nonnull)
 {
-	u32 id = task->charged;
+	u32 id = task->charged, level;
 
 	give_back(id, task->reserved_ns);
 	task->charged = 0;
 	task->reserved_ns = 0;
 	task->runs_for_watchdog = false;
-	if (limit_of(id)->nr_held > 0 && limit_of(id)->budget_ns > 0)
-		look_at_held_in(id, 0);
+	bpf_for (level, 0, CGROUP_DEPTH_MAX) {
+		if (!id)
+			break;
+		if (limit_of(id)->nr_held > 0 && limit_of(id)->budget_ns > 0)
+			look_at_held_in(id, 0);
+		id = limit_of(id)->parent;
+	}
 	return 0;
 }
 
@@ -219,7 +224,8 @@ verified_once int kick_for_released(u32 queue, const struct pp_task *task __arg_
 			  : claim_idle(PP_SCOPE_ACTIVE, false, task, queueing_cpu(here));
 
 	if (cpu >= 0)
-		scx_bpf_kick_cpu(cpu, 0);
+		/* What runs there without ticks would never end by itself. */
+		scx_bpf_kick_cpu(cpu, cpu_state(cpu)->tickless ? SCX_KICK_PREEMPT : 0);
 	return 0;
 }
 
