@@ -58,6 +58,21 @@ static __always_inline u32 end_of_whole(const struct pp_policy *policy, u32 need
 	return end < ceiling ? end : ceiling;
 }
 
+/* What ranks from @begin to @end carry. */
+verified_once u64 carried_from(u32 begin, u32 end)
+{
+	u64 carried = 0;
+	u32 rank;
+
+	bpf_for (rank, begin, end) {
+		struct pp_rank of;
+
+		describe_rank(rank, &of);
+		carried += pp_rank_carries(sweep_policy(), &of);
+	}
+	return carried;
+}
+
 /* Size the active set of a node; returns whether it has changed. */
 verified_once bool size_node(u32 node, u64 now, bool at_once)
 {
@@ -71,13 +86,13 @@ verified_once bool size_node(u32 node, u64 now, bool at_once)
 	if (topology.nr_nodes > 1)
 		needed = pp_hold_node(sizing, begin, was, needed, now, &state->quiet_since_ns);
 	state->spills = 0;
-	state->room = pp_size_room(sizing);
 	if (!at_once)
 		needed = pp_next_active(was, needed, ceiling, now, policy->shrink_hold_ns,
 					&state->shrink_since_ns);
 	if (needed > begin)
 		needed = end_of_whole(policy, needed, ceiling);
 	state->end = needed;
+	state->room = pp_size_room(sizing) + carried_from(sizing->needed, needed);
 	state->packed = sizing->packed;
 	if (needed != was)
 		count(needed > was ? PP_EV_GROW : PP_EV_SHRINK);

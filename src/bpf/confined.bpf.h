@@ -31,7 +31,7 @@ verified_once bool should_share(const struct pp_task *task __arg_nonnull, s32 cp
 	if (is_active(cpu))
 		wait.wait_ns += pp_expected_wait(queue_of(llc_queue(cpu))->queued_ns, class, 0,
 						 nr_servers(llc_queue(cpu)));
-	wait.others_ns = longest_wait(task, cpu_queue(cpu), kept_ns);
+	wait.others_ns = longest_wait(task, cpu_queue(cpu), kept_ns, 1);
 	wait.running_left_ns = waking ? running_left(state, now) : 0;
 	return pp_should_wait(policy_now(), &wait);
 }

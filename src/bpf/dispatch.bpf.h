@@ -75,7 +75,8 @@ static bool take_surplus(s32 cpu)
 	llc = relieved[rank_of(cpu) % PP_MAX_CPUS] - 1;
 	relieved[rank_of(cpu) % PP_MAX_CPUS] = 0;
 	if (llc < 0 || !is_overdue(llc, PP_OVERDUE_BUDGETS_AWAKE))
-		llc = overdue_from(llc_queue(queueing_cpu(cpu)), PP_OVERDUE_BUDGETS_AWAKE);
+		llc = overdue_from(llc_queue(queueing_cpu(PP_SCOPE_ACTIVE, cpu)),
+				   PP_OVERDUE_BUDGETS_AWAKE);
 	if (llc < 0 || !may_help(llc_queue(cpu), llc) || !take_from(llc))
 		return false;
 	count_spill(node_of_queue(llc));

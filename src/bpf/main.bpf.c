@@ -102,7 +102,7 @@ s32 BPF_STRUCT_OPS(powerpack_select_cpu, struct task_struct *p, s32 prev_cpu, u6
 		cpu = claim_for_scope(scope, task, prev_cpu);
 	}
 	if (cpu < 0)
-		return task->restricted ? prev_cpu : queueing_cpu(prev_cpu);
+		return task->restricted ? prev_cpu : queueing_cpu(scope, prev_cpu);
 	count(stacks ? PP_EV_WAKE_SYNC : PP_EV_WAKE_IDLE);
 	note_why(p, task, stacks ? PP_WHY_WAKER : PP_WHY_IDLE, cpu);
 	/* Bound it is not, or this would not be called. */

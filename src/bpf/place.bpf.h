@@ -97,12 +97,24 @@ static __always_inline void go_direct(s32 cpu)
 	state->direct_streak++;
 }
 
-/* The active CPU whose queue a task that ran on @cpu waits in. */
-static __always_inline s32 queueing_cpu(s32 cpu)
+/* Where a task of @scope waits, if no CPU of that is idle. What is packed inside a group may have
+ * any active CPU that is idle; in spread, where all are active, it waits for those that it is
+ * packed on. */
+static __always_inline u32 waiting_scope(u32 scope)
 {
-	s32 last = cpu_at(node_state(home_node(cpu))->end - 1);
+	return scope == PP_SCOPE_PACKED && policy_now()->all_active ? PP_SCOPE_PACKED
+								    : PP_SCOPE_ACTIVE;
+}
 
-	if (is_active(cpu) && cpu_state(cpu)->online)
+/* The active CPU whose queue a task of @scope that ran on @cpu waits in. */
+static __always_inline s32 queueing_cpu(u32 scope, s32 cpu)
+{
+	const struct pp_node *node = node_state(home_node(cpu));
+	u32 among = waiting_scope(scope);
+	u32 end = among == PP_SCOPE_PACKED && node->packed ? node->packed : node->end;
+	s32 last = cpu_at(end - 1);
+
+	if (in_scope(among, cpu) && cpu_state(cpu)->online)
 		return cpu;
 	/* Offline: it has just gone, and the set is about to be sized. */
 	return cpu_state(last)->online ? last : cpu;
@@ -189,15 +201,17 @@ static __always_inline u64 kept_by_running(const struct pp_task *task, s32 cpu, 
 							 : topology.tick_ns + PP_TICK_LATE_NS;
 }
 
-/* Whether @p should wait in the queue of @cpu's LLC. */
-verified_once bool should_wait(struct pp_task *task __arg_nonnull, s32 cpu, bool waking)
+/* Whether a task of @scope should wait in the queue of @cpu's LLC. */
+verified_once bool should_wait(struct pp_task *task __arg_nonnull, u32 scope, s32 cpu, bool waking)
 {
-	u32 llc = llc_queue(cpu), servers = nr_servers(llc);
+	u32 llc = llc_queue(cpu);
+	u32 servers =
+		waiting_scope(scope) == PP_SCOPE_PACKED ? nr_packed_servers(llc) : nr_servers(llc);
 	u64 kept_ns = kept_by_running(task, cpu, waking);
 	struct pp_wait wait = {
 		.wait_ns = pp_expected_wait(queue_of(llc)->queued_ns, task_run_class(task), kept_ns,
 					    servers),
-		.others_ns = longest_wait(task, llc, kept_ns),
+		.others_ns = longest_wait(task, llc, kept_ns, servers),
 		.run_left_ns = task_run_left(task),
 		.running_left_ns = waking ? running_left(cpu_state(cpu), scx_bpf_now()) : 0,
 		.room = node_state(home_node(cpu))->room,
@@ -258,7 +272,7 @@ verified_once bool spill(struct task_struct *p __arg_trusted, struct pp_task *ta
 verified_once int place_free(struct task_struct *p __arg_trusted,
 			     struct pp_task *task __arg_nonnull, u32 scope, u64 enq_flags)
 {
-	s32 here = scx_bpf_task_cpu(p), cpu = queueing_cpu(here), idle;
+	s32 here = scx_bpf_task_cpu(p), cpu = queueing_cpu(scope, here), idle;
 	bool waking = enq_flags & SCX_ENQ_WAKEUP;
 
 	/* On a wakeup ops.select_cpu has looked already. */
@@ -272,20 +286,21 @@ verified_once int place_free(struct task_struct *p __arg_trusted,
 		}
 	}
 	join_queue(task, llc_queue(cpu));
-	if (may_spill(here, waking) && !should_wait(task, cpu, waking) &&
+	if (may_spill(here, waking) && !should_wait(task, scope, cpu, waking) &&
 	    spill(p, task, here, enq_flags))
 		return 0;
 	count(PP_EV_QUEUED);
 	note_why(p, task, PP_WHY_QUEUED, cpu);
 	wait_behind(p, task, cpu, llc_queue(cpu), enq_flags);
 	/* A CPU of the set may have gone idle since it was looked for, or be about to:
-	 * the set serves this queue, whatever the scope of what waits in it. The kernel puts the
-	 * task in the queue only as this returns: one that looks before and is idle after must be
-	 * kicked, which comes later. */
+	 * the set serves this queue, whatever the scope of what waits in it, but what is to be
+	 * packed waits for those that it is packed on. The kernel puts the task in the queue only
+	 * as this returns: one that looks before and is idle after must be kicked, which comes
+	 * later. */
 	if (may_miss(p, cpu, enq_flags))
 		scx_bpf_kick_cpu(cpu, 0);
 	if (active_set.nr > 1 || cpu != here) {
-		idle = claim_idle(PP_SCOPE_ACTIVE, false, task, cpu);
+		idle = claim_idle(waiting_scope(scope), false, task, cpu);
 		if (idle >= 0)
 			scx_bpf_kick_cpu(idle, 0);
 	}

@@ -295,20 +295,21 @@ static __always_inline void insert_queue(struct task_struct *p, struct pp_task *
 /* How many active CPUs serve the queue of LLC @llc. */
 static __always_inline u32 nr_servers(u32 llc)
 {
-	u32 from, to, end;
-
 	/* What the compiler knows of it the verifier may have lost: keep the bound. */
 	barrier_var(llc);
-	from = topology.llc_begin[llc % PP_MAX_LLCS];
-	to = topology.llc_end[llc % PP_MAX_LLCS];
-	end = node_state(node_of_queue(llc))->end;
-
-	to = to < end ? to : end;
-	return to > from ? to - from : 1;
+	return servers_of_llc[llc % PP_MAX_LLCS] ?: 1;
 }
 
-/* See pp_longest_wait(); 0: none waits in queue @id. */
-verified_once u64 longest_wait(const struct pp_task *task __arg_nonnull, u32 id, u64 kept_ns)
+/* The same for tasks that are for the packed ones. */
+static __always_inline u32 nr_packed_servers(u32 llc)
+{
+	barrier_var(llc);
+	return packed_of_llc[llc % PP_MAX_LLCS] ?: 1;
+}
+
+/* See pp_longest_wait(); 0: none waits in queue @id, which @servers serve. */
+verified_once u64 longest_wait(const struct pp_task *task __arg_nonnull, u32 id, u64 kept_ns,
+			       u32 servers)
 {
 	const struct pp_queue *queue = queue_of(id);
 	struct pp_queued queued = {
@@ -319,7 +320,7 @@ verified_once u64 longest_wait(const struct pp_task *task __arg_nonnull, u32 id,
 
 	if ((s32)queued.nr <= 0)
 		return 0;
-	return pp_longest_wait(&queued, kept_ns, task_run_left(task), nr_servers(id));
+	return pp_longest_wait(&queued, kept_ns, task_run_left(task), servers);
 }
 
 /* Move the first task of queue @id, in which some wait by their count, to this CPU's local DSQ. */

@@ -27,11 +27,31 @@ static __always_inline u64 active_word(u32 word, bool packed)
 	return ranks;
 }
 
+/* Count who serves the queue of @llc, whose ranks are neighbours. */
+verified_once int count_servers(u32 llc)
+{
+	u32 word, active = 0, packed = 0;
+
+	llc %= PP_MAX_LLCS;
+	for (word = rank_word(topology.llc_begin[llc]);
+	     word < topology.nr_words && word < PP_RANK_WORDS; word++) {
+		u64 ranks = topology.llc_ranks[llc][word] & online_ranks[word];
+
+		if (word * PP_WORD_BITS >= topology.llc_end[llc])
+			break;
+		active += __builtin_popcountll(ranks & scope_ranks[PP_SCOPE_ACTIVE][word]);
+		packed += __builtin_popcountll(ranks & scope_ranks[PP_SCOPE_PACKED][word]);
+	}
+	servers_of_llc[llc] = active;
+	packed_of_llc[llc] = packed;
+	return 0;
+}
+
 /* Write the scopes for the active set as it is now. */
 verified_once int set_scopes(u32 ceiling)
 {
 	u32 efficient = topology.efficient_end < ceiling ? topology.efficient_end : ceiling;
-	u32 word, kind;
+	u32 word, kind, llc;
 
 	for (word = 0; word < topology.nr_words && word < PP_RANK_WORDS; word++) {
 		u64 usable = pp_ranks_below(ceiling, word) & free_ranks[word];
@@ -44,6 +64,8 @@ verified_once int set_scopes(u32 ceiling)
 			scope_ranks[PP_SCOPE_KIND + kind][word] =
 				topology.ranks_from_kind[kind][word] & usable;
 	}
+	bpf_for (llc, 0, topology.nr_llcs)
+		count_servers(llc);
 	return 0;
 }
 

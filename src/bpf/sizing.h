@@ -128,7 +128,7 @@ static inline void pp_size_rank(const struct pp_policy *policy, const struct pp_
 	node->needed = of->rank + 1;
 }
 
-/* What the needed prefix takes beyond the demand. */
+/* What the needed prefix takes beyond the demand. Ranks that are active beside it take more. */
 static inline s64 pp_size_room(const struct pp_sizing *node)
 {
 	return (s64)(node->carried - node->demand);

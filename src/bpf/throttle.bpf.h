@@ -212,16 +212,15 @@ verified_once u32 queue_of_released(struct task_struct *p __arg_trusted,
 		return cpu_queue(here);
 	scope = scope_of_runnable(p, task);
 	if (!task->restricted && scope != PP_SCOPE_EFFICIENT)
-		return llc_queue(queueing_cpu(here));
+		return llc_queue(queueing_cpu(scope, here));
 	return cpu_queue(own_queue_for(task, here, end_for(task, scope), true));
 }
 
 /* Wake the CPU that serves a released task: the one in whose own queue it is, or an idle one. */
 verified_once int kick_for_released(u32 queue, const struct pp_task *task __arg_nonnull, s32 here)
 {
-	s32 cpu = is_cpu_queue(queue)
-			  ? queue - PP_CPU_QUEUE_BASE
-			  : claim_idle(PP_SCOPE_ACTIVE, false, task, queueing_cpu(here));
+	s32 cpu = is_cpu_queue(queue) ? queue - PP_CPU_QUEUE_BASE
+				      : claim_idle(PP_SCOPE_ACTIVE, false, task, here);
 
 	if (cpu >= 0)
 		/* What runs there without ticks would never end by itself. */

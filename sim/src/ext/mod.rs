@@ -18,7 +18,7 @@ use crate::costs;
 use crate::event::Event;
 use crate::kernel::{Class, Kernel};
 use crate::power::FULL;
-use crate::task::{Home, State};
+use crate::task::{Home, State, Task};
 use cgroup::Cgroups;
 use dsq::Dsq;
 use ffi::{DSQ_GLOBAL, DSQ_LOCAL_ON, ENQ_WAKEUP, KICK_PREEMPT, Ops, TASK_QUEUED, WAKE_SYNC};
@@ -85,9 +85,11 @@ impl Kernel {
         shared(|s| s.user.get(dsq).and_then(Option::as_ref).map_or(0, Dsq::len))
     }
 
-    /// Whether a task waits in a queue of the scheduler's own that may run on `cpu`.
-    pub fn waits_for(&self, dsq: usize, cpu: usize) -> bool {
-        let fits = |task| may_run(task, cpu);
+    /// Whether a task, `which` of them, waits in a queue of the scheduler's own that may run on `cpu`.
+    pub fn waits_for(&self, dsq: usize, cpu: usize, which: impl Fn(&Task) -> bool) -> bool {
+        // SAFETY: tasks outlive their being queued.
+        let task_of = |task: TaskPtr| &self.tasks[unsafe { (*task).id } as usize];
+        let fits = |task| may_run(task, cpu) && which(task_of(task));
         shared(|s| s.user.get(dsq).and_then(Option::as_ref).is_some_and(|dsq| dsq.has(fits)))
     }
 

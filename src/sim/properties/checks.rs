@@ -1,8 +1,9 @@
 //! What must hold.
 
-use powerpack_sim::{Kernel, State};
+use powerpack_sim::{Kernel, State, Task};
 
 use super::MS;
+use super::world::PACKED;
 use crate::bpf_intf as intf;
 use crate::machine::topology::Ranks;
 
@@ -70,18 +71,19 @@ impl Watch {
     }
 
     /// Whether an idle CPU leaves what only it can run alone, or an active one what
-    /// its memory node shares.
+    /// its memory node shares: but what is to be packed waits for the CPUs that it is packed on.
     fn leaves_alone(&self, kernel: &Kernel) -> bool {
         let own = |&cpu: &usize| {
             kernel.is_idle(cpu)
                 && kernel.waiting_on(cpu) + kernel.waiting_in(CPU_QUEUE_BASE + cpu) > 0
         };
+        let is_for_any = |task: &Task| task.name != PACKED;
         let shared = |rank: usize| {
             let (cpu, mut llcs) = (self.order[rank], self.llcs.iter().enumerate());
             let of_node = |begin: usize| self.nodes[begin] == self.nodes[rank];
             kernel.is_active(cpu)
                 && kernel.is_idle(cpu)
-                && llcs.any(|(llc, span)| of_node(span.0) && kernel.waits_for(llc, cpu))
+                && llcs.any(|(llc, span)| of_node(span.0) && kernel.waits_for(llc, cpu, is_for_any))
         };
         self.order.iter().any(own) || (0..self.order.len()).any(shared)
     }

@@ -1,11 +1,13 @@
 //! Tasks that may run on some CPUs only are packed on the first of these, as others are on all.
 
-use powerpack_sim::{Kernel, Machine};
+use powerpack_sim::{Kernel, Machine, Setup};
+use powerpack_workload::Workload;
 
-use super::world::{Load, boot, last_of, ranks_of, spawn};
+use super::world::{Load, WORKLOAD_PACK, boot, last_of, plug, ranks_of, spawn};
 use super::{Case, MS, drive};
 use crate::bpf_intf as intf;
 use crate::settings::policy::{Mode, Policy};
+use crate::sim::Named;
 use crate::sim::system::bytes_of;
 
 const SECONDS: u64 = 10;
@@ -23,8 +25,28 @@ fn light(cpus: u32) -> Vec<Load> {
     LIGHT.iter().map(|&(run_ms, period_ms)| periodic(run_ms, period_ms, cpus)).collect()
 }
 
+/// Many equal CPUs, and 16 small ones beside 16 large ones.
+const LARGE: [(&str, &str); 3] = [
+    ("16", "[[llc]]\ncores=16\n"),
+    ("32", "[[llc]]\ncores=32\n"),
+    (
+        "16+16",
+        "[core.small]\ncapacity=600\n[core.large]\n\
+         [[llc]]\ncore='small'\ncores=16\n[[llc]]\ncore='large'\ncores=16\n",
+    ),
+];
+
+/// One of those above, or that is shipped.
+fn machine_of(name: &str) -> Machine {
+    let Some((_, cpus)) = LARGE.iter().find(|(large, _)| *large == name) else {
+        return Machine::find(name).unwrap();
+    };
+    let costs = "name='any'\nabout=''\n[costs]\nhz=250\nswitch_us=3\nwake_us=5\n";
+    Machine::parse(&format!("{costs}{cpus}")).unwrap()
+}
+
 fn run(machine: &str, loads: &[Load], policy: Option<Policy>) -> Kernel {
-    let machine = Machine::find(machine).unwrap();
+    let machine = machine_of(machine);
     let ranks = ranks_of(&machine);
     let mut kernel = boot(&machine, &ranks, Mode::Packing);
     if let Some(policy) = policy {
@@ -242,4 +264,89 @@ fn a_cpu_that_another_task_has_claimed_is_woken_for_a_confined_one() {
         plugs: vec![(1, 2), (1, 3), (93, 12)],
     };
     drive(&case, None);
+}
+
+/// Services that wake together take the CPUs of hogs, but for some that wait behind a hog that has just begun: the hogs
+/// that lost theirs do not come before them there.
+#[test]
+fn hogs_that_lose_their_cpus_at_once_stay_on_them() {
+    // With hogs that move 26 and at most 30 ms, 35 and 56, 0.6 and 11; EEVDF has 7 and 10, 4 and 6, 4 and 4.
+    for (services, hogs, period_ms, p99_ms, max_ms) in
+        [(8, 16, 20.0, 20.0, 24.0), (8, 16, 23.7, 18.5, 27.0), (4, 8, 23.7, 0.5, 2.0)]
+    {
+        let machine = machine_of("16");
+        let packing = "packing".parse::<Named>().unwrap().on(&machine).unwrap();
+        let workload = Workload::parse(&format!(
+            "name = 'any'\nabout = ''\n\
+             [[task]]\nname = 'hogs'\ncount = {hogs}\ncpus = '0-{last}'\nhog = true\n\
+             [[task]]\nname = 'services'\ncount = {services}\ncpus = '0-{last}'\n\
+             periodic = {{ run_ms = 0.3, period_ms = {period_ms:?} }}\n",
+            last = services - 1,
+        ))
+        .unwrap();
+        let setup = Setup::new(&machine, &workload, 10.0, 1);
+        let task = powerpack_sim::run(&setup, &packing).unwrap().0.tasks.pop().unwrap();
+        let (p99, max) = (task.p99_us / 1000.0, task.max_delay_us / 1000.0);
+        assert!(
+            p99 <= p99_ms && max <= max_ms,
+            "{services} services of period {period_ms} need {p99:.1} ms, at most {max:.1} more"
+        );
+    }
+}
+
+/// What a hog has of a CPU (%), the least and the most of `hogs` that may use `cpus`, which are a part of more than 16.
+fn shares_of(machine: &str, policy: Policy, hogs: usize, load: &Load) -> (u64, u64) {
+    let kernel = run(machine, &vec![load.clone(); hogs], Some(policy));
+    let ran = kernel.tasks.iter().map(|task| task.ran_ns / (SECONDS * 10 * MS));
+    (ran.clone().min().unwrap(), ran.max().unwrap())
+}
+
+#[test]
+fn hogs_share_all_cpus_that_they_may_use_of_many() {
+    let confined = Load { cpus: 0x7fff_ffff, ..Load::hog() };
+    let (least, most) = shares_of("32", evacuated(8).unwrap(), 12, &confined);
+    // 66 and 67; 33 and 100 when CPUs above the ceiling were among the few that are looked at.
+    assert!(least >= 60 && most <= 73, "hogs below a ceiling have {least} to {most} % of a CPU");
+    let efficient = Load { workload: intf::pp_workload_PP_WORKLOAD_EFFICIENT, ..Load::hog() };
+    let (least, most) = shares_of("16+16", Policy::of(Mode::Packing), 24, &efficient);
+    assert!(least >= 60 && most <= 73, "hogs on efficient CPUs have {least} to {most} % of a CPU");
+}
+
+/// The kernel takes a CPU that goes from the affinity of all tasks in cpusets, also from those whose cpuset has all
+/// CPUs: they may still run wherever any may.
+#[test]
+fn who_may_run_on_all_cpus_that_are_left_is_free() {
+    let machine = Machine::find("vm8").unwrap();
+    let ranks = ranks_of(&machine);
+    let mut kernel = boot(&machine, &ranks, Mode::Packing);
+    (0..4).for_each(|_| spawn(&mut kernel, &Load { cpus: 0x7f, ..Load::hog() }));
+    kernel.run_until(500 * MS);
+    let nr_active = |kernel: &Kernel| (0..8).filter(|&cpu| kernel.is_active(cpu)).count();
+    assert_eq!(nr_active(&kernel), 1, "what they use is not for the active set to carry");
+    plug(&mut kernel, 7);
+    kernel.run_until(1000 * MS);
+    assert!(nr_active(&kernel) >= 4, "{} CPUs are active", nr_active(&kernel));
+}
+
+/// Two tasks that leave a CPU room are on one, although the first needs nearly half of its period.
+#[test]
+fn a_task_that_runs_for_half_of_its_period_has_room_beside_it() {
+    let other = Load { sleep_ns: 4_300_000, ..periodic(1.0, 5, 0x7f) };
+    let loads = [periodic(2.3, 5, 0x7f), other];
+    let kernel = run("vm8", &loads, None);
+    let surplus = surplus_pct(&kernel, 1);
+    assert!(surplus <= 1.0, "surplus CPUs were {surplus:.1} % busy");
+}
+
+/// Tasks that are to be packed while all CPUs are active, and that wake at the same time.
+#[test]
+fn what_is_to_be_packed_is_packed_in_spread() {
+    for count in [4, 6] {
+        let load = Load { workload: WORKLOAD_PACK, ..periodic(1.0, 20, 0) };
+        let kernel = run("vm4", &vec![load; count], Some(Policy::of(Mode::Spread)));
+        let surplus = surplus_pct(&kernel, 1);
+        // 0; 15 when any CPU that was idle was woken for one that waited.
+        assert!(surplus <= 3.0, "surplus CPUs were {surplus:.1} % busy");
+        assert!(longest_ms(&kernel) <= 8.0, "a task has waited for {:.2} ms", longest_ms(&kernel));
+    }
 }

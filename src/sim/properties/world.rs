@@ -17,6 +17,10 @@ use crate::sim::system::{powerpack, rank};
 
 pub const WEIGHT_DEFAULT: u32 = intf::pp_limits_PP_WEIGHT_DEFAULT;
 
+pub const WORKLOAD_PACK: u32 = intf::pp_workload_PP_WORKLOAD_PACK;
+/// The name of tasks that the table says are to be packed.
+pub const PACKED: &str = "packed";
+
 /// A task that runs and sleeps; `sleep_ns` 0 is a hog.
 #[derive(Clone, Debug)]
 pub struct Load {
@@ -151,7 +155,8 @@ pub fn spawn(kernel: &mut Kernel, load: &Load) {
     let allowed = allowed(load.cpus, kernel.cpus.len());
     let mut make = |program: Box<dyn Program>| {
         let home = load.cgroup.map_or(Home::Kind(load.cgroup_weight, load.workload), Home::Made);
-        let spec = TaskSpec { weight: load.weight, home, ..TaskSpec::new(program, allowed) };
+        let name = if load.workload == WORKLOAD_PACK { PACKED } else { "" }.to_owned();
+        let spec = TaskSpec { name, weight: load.weight, home, ..TaskSpec::new(program, allowed) };
         kernel.spawn(spec, 0)
     };
     if !load.pair {
