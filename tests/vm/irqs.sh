@@ -61,11 +61,14 @@ are_back
 scx_powerpack mode packing --max-cores 2 >/dev/null
 are_moved
 echo "after the CPU that they come to has gone and come back, as in a suspend"
-for cpu in 0 1; do
-	[ -w /sys/devices/system/cpu/cpu$cpu/online ] || continue
-	echo 0 >/sys/devices/system/cpu/cpu$cpu/online
-	echo 1 >/sys/devices/system/cpu/cpu$cpu/online
+# In spread they come to both CPUs.
+scx_powerpack mode spread --max-cores 2 >/dev/null
+for _ in $(seq 300); do
+	! affinities | grep -q ': 1$' || break
+	nap 0.1
 done
+echo 0 >/sys/devices/system/cpu/cpu1/online
+echo 1 >/sys/devices/system/cpu/cpu1/online
 [ -n "$(strays)" ] || fail "the kernel has left interrupts at a CPU that went"
 are_moved
 stop
