@@ -94,7 +94,7 @@ pub fn all() -> Vec<Cgroup> {
 
 /// The cgroups with a cpuset of their own, the outermost ones: their paths, sorted, and the CPUs
 /// that their tasks may use.
-pub fn confined() -> Vec<(String, Vec<usize>)> {
+fn confined() -> Vec<(String, Vec<usize>)> {
     let mut found: Vec<_> =
         all().into_iter().filter_map(|cgroup| confined_to(cgroup.path)).collect();
     found.sort_unstable();
@@ -112,19 +112,64 @@ fn confined_to(path: String) -> Option<(String, Vec<usize>)> {
     Some((path, cpus))
 }
 
+/// What was found at most [`WALK_PERIOD`] ago.
+#[derive(Debug)]
+struct Recent<T>(Option<(Instant, T)>);
+
+impl<T> Default for Recent<T> {
+    fn default() -> Self {
+        Recent(None)
+    }
+}
+
+impl<T> Recent<T> {
+    /// Found by `walk` if it is older.
+    fn or_by(&mut self, walk: impl FnOnce() -> T) -> &T {
+        if self.0.as_ref().is_some_and(|(when, _)| when.elapsed() >= WALK_PERIOD) {
+            self.0 = None;
+        }
+        &self.0.get_or_insert_with(|| (Instant::now(), walk())).1
+    }
+}
+
+/// What a status says of cgroups, looked for once a second at most: thousands take a tenth of a second.
+#[derive(Debug, Default)]
+pub struct Walks {
+    all: Recent<Vec<Cgroup>>,
+    confined: Recent<Vec<(String, Vec<usize>)>>,
+    with_cpu_max: Recent<Vec<String>>,
+}
+
+impl Walks {
+    /// [`all`].
+    pub fn all(&mut self) -> &[Cgroup] {
+        self.all.or_by(all)
+    }
+
+    /// [`confined`].
+    pub fn confined(&mut self) -> &[(String, Vec<usize>)] {
+        self.confined.or_by(confined)
+    }
+
+    /// [`with_cpu_max`].
+    pub fn with_cpu_max(&mut self) -> &[String] {
+        self.with_cpu_max.or_by(with_cpu_max)
+    }
+}
+
 /// The cgroups with a `cpu.max` that is not enforced, looked for once a second at most.
 #[derive(Debug)]
 pub struct CpuMaxLimits {
     /// The kernel reports cgroups, so that the scheduler enforces all limits.
     enforced: bool,
-    found: Option<(Instant, Vec<String>)>,
+    found: Recent<Vec<String>>,
 }
 
 impl CpuMaxLimits {
     /// Of this kernel. Fails where it has no BTF.
     pub fn of_kernel() -> Result<Self> {
         let enforced = kernel::reports_cgroups(&KernelNames::read()?);
-        Ok(CpuMaxLimits { enforced, found: None })
+        Ok(CpuMaxLimits { enforced, found: Recent::default() })
     }
 
     /// Their paths, at most a second old, sorted.
@@ -132,15 +177,12 @@ impl CpuMaxLimits {
         if self.enforced {
             return &[];
         }
-        if self.found.as_ref().is_none_or(|(when, _)| when.elapsed() >= WALK_PERIOD) {
-            self.found = None;
-        }
-        &self.found.get_or_insert_with(|| (Instant::now(), with_cpu_max())).1
+        self.found.or_by(with_cpu_max)
     }
 }
 
 /// The paths of all cgroups with a limit in `cpu.max`, sorted.
-pub fn with_cpu_max() -> Vec<String> {
+fn with_cpu_max() -> Vec<String> {
     let mut paths: Vec<_> = all().into_iter().map(|cgroup| cgroup.path).collect();
     paths.retain(|path| has_cpu_max(path));
     paths.sort_unstable();
@@ -172,6 +214,16 @@ pub fn ignored_cpu_max(paths: &[String]) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_walk_is_good_for_a_while() {
+        let mut recent = Recent::default();
+        assert_eq!((*recent.or_by(|| 1), *recent.or_by(|| 2)), (1, 1));
+        if let Some((when, _)) = &mut recent.0 {
+            *when -= WALK_PERIOD;
+        }
+        assert_eq!(*recent.or_by(|| 3), 3);
+    }
 
     #[test]
     fn a_quota_is_a_limit_and_max_is_none() {

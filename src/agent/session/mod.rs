@@ -25,7 +25,7 @@ use crate::agent::services::Services;
 use crate::cli::Cli;
 use crate::control::protocol::Reply;
 use crate::control::status::{AgentState, Reloads, Status, StatusClock};
-use crate::machine::cgroups::{self, CpuMaxLimits};
+use crate::machine::cgroups::{CpuMaxLimits, Walks};
 use crate::machine::kernel;
 use crate::machine::topology::Ranks;
 use crate::scheduler::Scheduler;
@@ -84,6 +84,7 @@ pub struct Session<'a> {
     treated: Treated,
     /// The cgroups whose limit is not enforced.
     cpu_max: CpuMaxLimits,
+    walks: Walks,
 }
 
 impl<'a> Session<'a> {
@@ -117,6 +118,7 @@ impl<'a> Session<'a> {
             reloads: Reloads::default(),
             treated: Treated::default(),
             cpu_max: CpuMaxLimits::of_kernel()?,
+            walks: Walks::default(),
         };
         session.hint();
         // The first choice needs no waiting.
@@ -298,9 +300,9 @@ impl<'a> Session<'a> {
     fn full_status(&mut self) -> Result<Reply> {
         let mut status = Box::new(self.status()?);
         status.ignored_cpu_max = self.cpu_max.paths().to_vec();
-        status.limits = limits::of(&self.scheduler.limits()?);
+        status.limits = limits::of(&self.scheduler.limits()?, &mut self.walks);
         if self.scheduler.has_unlimited()? {
-            status.ignored_cpu_max = limits::without_place(&status.limits);
+            status.ignored_cpu_max = limits::without_place(&status.limits, &mut self.walks);
         }
         status.above_ceiling = self.above_ceiling(&status)?;
         status.energy_compared = self.energy.sentences();
@@ -308,16 +310,16 @@ impl<'a> Session<'a> {
     }
 
     /// Cgroups whose cpuset has no CPU below the ceiling, if there is one.
-    fn above_ceiling(&self, status: &Status) -> Result<Vec<String>> {
+    fn above_ceiling(&mut self, status: &Status) -> Result<Vec<String>> {
         if status.max_cores >= self.ranks.nr_cores() {
             return Ok(vec![]);
         }
         // Not as many cores as that: CPUs of the first ones may be offline, or in a partition.
         let end = self.scheduler.snapshot(&self.ranks)?.active.ceiling as usize;
         let below: BTreeSet<usize> = status.ranks.iter().take(end).copied().collect();
-        let confined = cgroups::confined().into_iter();
+        let confined = self.walks.confined().iter();
         let above = confined.filter(|(_, cpus)| !cpus.iter().any(|cpu| below.contains(cpu)));
-        Ok(above.map(|(path, _)| path).collect())
+        Ok(above.map(|(path, _)| path.clone()).collect())
     }
 
     /// The status now.
