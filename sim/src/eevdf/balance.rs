@@ -107,22 +107,12 @@ impl Eevdf {
         chosen.unwrap_or(group.iter().copied().min().unwrap_or(cpu)) == cpu
     }
 
-    fn group(&self, tasks: &[Task], cpus: &[usize], local: bool) -> Group {
-        let mut group = Group { capacity_min: f64::INFINITY, ..Group::default() };
-        for &cpu in cpus {
-            let (capacity, signals) = (self.capacity[cpu], &self.cpus[cpu].signals);
-            group.nr_cpus += 1;
-            group.nr_idle += usize::from(self.is_idle(cpu));
-            group.nr_running += self.queues[cpu].nr();
-            group.load += signals.load;
-            group.util += self.util(cpu, None, None);
-            group.runnable += signals.runnable;
-            group.capacity += capacity;
-            group.capacity_min = group.capacity_min.min(capacity);
-            group.capacity_max = group.capacity_max.max(capacity);
-            if !local {
-                group.misfit = group.misfit.max(self.misfit(tasks, cpu));
-            }
+    /// The nth group of a level, the first of which is the local one.
+    fn group_of(&self, tasks: &[Task], nth: usize, cpus: &[usize]) -> Group {
+        let mut group = self.group(cpus);
+        if nth > 0 {
+            let misfits = cpus.iter().map(|&cpu| self.misfit(tasks, cpu));
+            group.misfit = misfits.fold(0.0, f64::max);
         }
         group
     }
@@ -169,7 +159,7 @@ impl Eevdf {
         };
         let groups = level.groups.iter().enumerate();
         let groups: Vec<Group> =
-            groups.map(|(nth, cpus)| self.group(tasks, cpus, nth == 0)).collect();
+            groups.map(|(nth, cpus)| self.group_of(tasks, nth, cpus)).collect();
         let (group, amount) = find(level, by, &groups)?;
         let from = self.busiest(tasks, pull.to, &level.groups[group], level.asym, amount)?;
         Some((from, amount))

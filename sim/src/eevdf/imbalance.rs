@@ -3,6 +3,7 @@
 //! imbalanced by affinity.
 
 use super::domains::Level;
+use super::numa;
 
 /// What fills a group, in the order in which groups are relieved (enum group_type).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
@@ -51,7 +52,7 @@ pub struct Looker {
 
 impl Group {
     /// group_classify().
-    fn fill(&self, imbalance: f64) -> Fill {
+    pub fn fill(&self, imbalance: f64) -> Fill {
         let tight = self.capacity < self.util * imbalance;
         let waits = self.capacity * imbalance < self.runnable;
         if self.nr_running > self.nr_cpus && (tight || waits) {
@@ -67,7 +68,7 @@ impl Group {
     }
 
     /// Load for each unit of capacity.
-    fn density(&self) -> f64 {
+    pub fn density(&self) -> f64 {
         self.load / self.capacity
     }
 }
@@ -177,6 +178,8 @@ fn amount(level: &Level, by: Looker, groups: &[Group], busiest: &Group) -> Optio
         } else {
             local.nr_idle.saturating_sub(busiest.nr_idle)
         };
+        let adjusted = |allowed| numa::adjust(more, local.nr_running + 1, allowed);
+        let more = level.imb_numa_nr.map_or(more, adjusted);
         return Some(more / 2).filter(|nr| *nr > 0).map(Amount::Tasks);
     }
     let all = density_of_all(groups);
@@ -202,6 +205,7 @@ mod tests {
             smt: false,
             shares_cache: true,
             prefers_siblings,
+            imb_numa_nr: None,
             imbalance: 1.17,
             balanced_ns: 0,
             interval_ms: 4,
@@ -261,5 +265,16 @@ mod tests {
         let core = |nr| Group { nr_cpus: 2, nr_idle: 2 - nr, ..cpu(nr, 300.0, 2048.0) };
         let find = |prefers| find(&level(false, prefers), IDLE, &[core(0), core(2)]);
         assert_eq!(find(true), Some((1, Amount::Tasks(1))));
+    }
+
+    #[test]
+    fn a_node_does_not_take_one_of_two_from_another() {
+        let nodes = Level { imb_numa_nr: Some(2), shares_cache: false, ..level(false, true) };
+        let node = |nr| Group { nr_cpus: 8, nr_idle: 8 - nr, ..cpu(nr, 300.0, 8192.0) };
+        assert_eq!(find(&nodes, IDLE, &[node(0), node(2)]), None);
+        assert_eq!(find(&nodes, IDLE, &[node(0), node(3)]), Some((1, Amount::Tasks(1))));
+        assert_eq!(find(&nodes, IDLE, &[node(2), node(4)]), Some((1, Amount::Tasks(1))), "three");
+        let caches = Level { imb_numa_nr: None, ..nodes };
+        assert_eq!(find(&caches, IDLE, &[node(0), node(2)]), Some((1, Amount::Tasks(1))));
     }
 }

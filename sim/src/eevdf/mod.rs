@@ -7,6 +7,7 @@ mod class;
 pub(crate) mod domains;
 mod energy;
 mod imbalance;
+mod numa;
 mod queue;
 
 mod signals;

@@ -2,6 +2,7 @@
 
 use super::Eevdf;
 use super::energy::fits;
+use super::imbalance::Group;
 use crate::task::Task;
 
 impl Eevdf {
@@ -81,5 +82,23 @@ impl Eevdf {
 
     pub(super) fn share_cache(&self, a: usize, b: usize) -> bool {
         self.places[a].llc == self.places[b].llc
+    }
+
+    /// Sums over these CPUs, without misfit tasks.
+    pub(super) fn group(&self, cpus: &[usize]) -> Group {
+        let mut group = Group { capacity_min: f64::INFINITY, ..Group::default() };
+        for &cpu in cpus {
+            let (capacity, signals) = (self.capacity[cpu], &self.cpus[cpu].signals);
+            group.nr_cpus += 1;
+            group.nr_idle += usize::from(self.is_idle(cpu));
+            group.nr_running += self.queues[cpu].nr();
+            group.load += signals.load;
+            group.util += self.util(cpu, None, None);
+            group.runnable += signals.runnable;
+            group.capacity += capacity;
+            group.capacity_min = group.capacity_min.min(capacity);
+            group.capacity_max = group.capacity_max.max(capacity);
+        }
+        group
     }
 }

@@ -1,7 +1,10 @@
 //! Where a task goes that wakes or is new: select_task_rq_fair() of 6.12 (kernel/sched/fair.c).
 
 use super::Eevdf;
+use super::domains::Level;
 use super::energy::{Landscape, fits};
+use super::imbalance::Group;
+use super::numa::destination;
 use super::signals::{Inputs, SCALE};
 use crate::task::Task;
 
@@ -150,21 +153,45 @@ impl Eevdf {
 
     /// sched_balance_find_dst_cpu(): down the levels, the group with the most idle CPUs, then the
     /// least used one, the own one among equals; in it an idle CPU, or the one with the least load.
+    /// Another node only if the own one is clearly fuller.
     fn idlest(&self, wake: Wake) -> usize {
         let may = |cpu: &usize| wake.task.may_run_on(*cpu);
         let mut cpu = if may(&wake.here) { wake.here } else { self.tasks[wake.id].cpu };
         for nth in (0..self.domains[cpu].len()).rev() {
             let Some(level) = self.domains[cpu].get(nth) else { continue };
-            let key = |group: &Vec<usize>| {
-                let cpus = || group.iter().copied().filter(may);
-                let idle = cpus().filter(|&cpu| self.is_idle(cpu)).count();
-                let util: f64 = cpus().map(|cpu| self.util(cpu, None, None)).sum();
-                (cpus().next().is_none(), std::cmp::Reverse(idle), util as u64 / group.len() as u64)
+            let group = match level.imb_numa_nr {
+                Some(allowed) => self.idlest_node(wake, level, allowed),
+                None => self.idlest_group(wake, level),
             };
-            let Some(group) = level.groups.iter().min_by_key(|group| key(group)) else { continue };
+            let Some(group) = group else { continue };
             let load = |&cpu: &usize| (!self.is_idle(cpu), self.cpus[cpu].signals.load as u64);
             cpu = group.iter().copied().filter(may).min_by_key(load).unwrap_or(cpu);
         }
         cpu
+    }
+
+    fn idlest_group<'a>(&self, wake: Wake, level: &'a Level) -> Option<&'a Vec<usize>> {
+        let key = |group: &&Vec<usize>| {
+            let cpus = || group.iter().copied().filter(|&cpu| wake.task.may_run_on(cpu));
+            let idle = cpus().filter(|&cpu| self.is_idle(cpu)).count();
+            let util: f64 = cpus().map(|cpu| self.util(cpu, None, None)).sum();
+            (cpus().next().is_none(), std::cmp::Reverse(idle), util as u64 / group.len() as u64)
+        };
+        level.groups.iter().min_by_key(key)
+    }
+
+    /// The node to go to, if the task does not stay on its own.
+    fn idlest_node<'a>(
+        &self,
+        wake: Wake,
+        level: &'a Level,
+        allowed: usize,
+    ) -> Option<&'a Vec<usize>> {
+        let may_run =
+            |cpus: &[usize]| cpus.iter().filter(|&&cpu| wake.task.may_run_on(cpu)).count();
+        let sums = |cpus: &Vec<usize>| (may_run(cpus) > 0).then(|| self.group(cpus));
+        let nodes: Vec<Option<Group>> = level.groups.iter().map(sums).collect();
+        let allowed = allowed.min(may_run(&level.groups[0]));
+        destination(level, &nodes, allowed).map(|nth| &level.groups[nth])
     }
 }
