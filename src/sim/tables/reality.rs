@@ -14,6 +14,10 @@ use super::{head, notes, row, simulate, simulate_settled};
 pub(super) const NEAR_PCT: f64 = 5.0;
 /// Next to no load: what the machine needs beside what is simulated.
 pub(super) const BACKGROUND: &str = "0.01/1000";
+/// A CPU is used from this share of time on (%), as on the measured pages (src/bench/meter.rs).
+const USED_PCT: f64 = 0.5;
+/// The loads of VMs by the beginning of their names.
+const KINDS: [&str; 3] = ["light", "herd", "stairs"];
 /// The kernel's own class in the laboratory, among the modes there: in a table of its own.
 pub(super) const KERNEL: &str = "eas";
 
@@ -78,32 +82,90 @@ pub fn cpus() -> Result<()> {
         "longest, ms: real",
         "simulated",
     ]);
+    let mut offs = Vec::new();
     for run in measured(false)? {
         let outcome = simulated(&run)?;
         let (real, simulated) = (sorted(&run.non_idle_pct), sorted(&outcome.non_idle_pct));
-        let off = real.iter().zip(&simulated).map(|(real, simulated)| (real - simulated).abs());
+        let off = Off::of(&run, &outcome);
         row([
             run.machine,
             run.workload,
             run.mode,
             list(&real),
             list(&simulated),
-            format!("{:.1}", off.fold(0.0, f64::max)),
+            format!("{:.1}", off.pct),
             run.overruns.to_string(),
             outcome.overruns.to_string(),
             format!("{:.1}", run.longest_ms),
             format!("{:.1}", longest_ms(&outcome)),
         ]);
+        offs.push(off);
     }
+    print_sums(&offs);
     notes(&[
         "Fitted: how late a timer may be, to `light` in spread on vm4, to stairs-5 on vm8: the VM's \
          CPUs are emulated in turn.",
         "herd-N: all tasks wake at once. stairs-N: the same tasks, evenly apart in their period. \
          There it depends on less than a timer's lateness whether one finds the last one's CPU \
-         idle: what is done is the same, and in packing by how many CPUs, but by which of them \
-         is not (spread, and the two rows of packing where CPUs share a load).",
+         idle: what is done is the same, but by which CPUs, and by how many, need not be.",
     ]);
     Ok(())
+}
+
+/// How far a row is off.
+struct Off {
+    workload: String,
+    mode: String,
+    /// The farthest CPU of those that are as full by rank, in points.
+    pct: f64,
+    overruns: u64,
+    longest_ms: f64,
+    /// As many CPUs are used.
+    same_cpus: bool,
+}
+
+impl Off {
+    fn of(run: &Run, outcome: &Outcome) -> Self {
+        let (real, simulated) = (sorted(&run.non_idle_pct), sorted(&outcome.non_idle_pct));
+        let off = real.iter().zip(&simulated).map(|(real, simulated)| (real - simulated).abs());
+        let used = |pct: &[f64]| pct.iter().filter(|&&pct| pct >= USED_PCT).count();
+        Off {
+            workload: run.workload.clone(),
+            mode: run.mode.clone(),
+            pct: off.fold(0.0, f64::max),
+            overruns: run.overruns.abs_diff(outcome.overruns),
+            longest_ms: (run.longest_ms - longest_ms(outcome)).abs(),
+            same_cpus: used(&real) == used(&simulated),
+        }
+    }
+}
+
+/// A table of the rows above it.
+fn print_sums(offs: &[Off]) {
+    println!();
+    head(&[
+        "loads",
+        "a CPU is off by at most",
+        "the longest response by, ms",
+        "overruns by",
+        &format!("packing uses as many CPUs ({USED_PCT} % or more) in"),
+    ]);
+    KINDS.iter().for_each(|kind| row(sum(kind, offs)));
+}
+
+/// A row: what those of the loads that are called `kind` come to.
+fn sum(kind: &str, offs: &[Off]) -> [String; 5] {
+    let rows: Vec<&Off> = offs.iter().filter(|off| off.workload.starts_with(kind)).collect();
+    let most = |of: fn(&Off) -> f64| rows.iter().map(|off| of(off)).fold(0.0, f64::max);
+    let packing: Vec<&&Off> = rows.iter().filter(|off| off.mode == "packing").collect();
+    let same = packing.iter().filter(|off| off.same_cpus).count();
+    [
+        kind.to_owned(),
+        format!("{:.1}", most(|off| off.pct)),
+        format!("{:.1}", most(|off| off.longest_ms)),
+        rows.iter().map(|off| off.overruns).sum::<u64>().to_string(),
+        format!("{same} of {} rows", packing.len()),
+    ]
 }
 
 /// The power of the laboratory's machines.
@@ -219,5 +281,46 @@ mod tests {
         assert!(!same_order(&[(100.0, 210.0), (200.0, 90.0)]));
         assert!(same_order(&[(100.0, 97.0), (102.0, 95.0)]), "equal in both");
         assert!(same_order(&[(100.0, 97.0), (200.0, 95.0)]), "equal in one");
+    }
+
+    #[test]
+    fn a_kind_of_load_is_as_far_off_as_its_farthest_row() {
+        let off = |workload: &str, mode: &str, pct, same_cpus| Off {
+            workload: workload.into(),
+            mode: mode.into(),
+            pct,
+            overruns: 1,
+            longest_ms: pct,
+            same_cpus,
+        };
+        let offs = [
+            off("herd-5", "packing", 2.0, true),
+            off("herd-20", "packing", 3.7, false),
+            off("herd-5", "spread", 3.0, false),
+            off("stairs-5", "packing", 45.0, true),
+        ];
+        assert_eq!(sum("herd", &offs), ["herd", "3.7", "3.7", "3", "1 of 2 rows"]);
+    }
+
+    #[test]
+    fn a_cpu_is_compared_with_the_one_of_its_rank() {
+        let run = Run {
+            machine: "vm4".into(),
+            workload: "light".into(),
+            cpus: None,
+            mode: "packing".into(),
+            seconds: 1.0,
+            non_idle_pct: vec![0.4, 30.0],
+            overruns: 0,
+            longest_ms: 3.0,
+            power_mw: None,
+            frequency_changes_per_s: None,
+            overhead_pct: None,
+        };
+        let outcome = |non_idle_pct| Outcome { non_idle_pct, overruns: 2, ..Outcome::default() };
+        let off = Off::of(&run, &outcome(vec![28.0, 0.3]));
+        assert!((off.pct - 2.0).abs() < 1e-9 && off.same_cpus, "{}", off.pct);
+        assert_eq!((off.overruns, off.longest_ms), (2, 3.0));
+        assert!(!Off::of(&run, &outcome(vec![28.0, 0.6])).same_cpus);
     }
 }
