@@ -91,6 +91,11 @@ impl Irqs {
         &self.targets
     }
 
+    /// The next look is at all of them, although the active CPUs are the same.
+    pub fn look_again(&mut self) {
+        self.looks = LOOKS_MAX;
+    }
+
     /// This one is not to be touched again.
     pub fn refuse(&mut self, path: &Path) {
         self.targets.remove(path);

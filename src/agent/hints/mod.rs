@@ -204,18 +204,21 @@ impl InForce {
         foreign.iter().for_each(|path| self.irqs.refuse(path));
     }
 
-    /// The kernel moves an interrupt away from a CPU that goes, to all that are left, and leaves it there when the CPU
-    /// comes back, as after a suspend: that is nobody's wish. What it has set counts as ours, and is written again.
+    /// The kernel moves an interrupt away from a CPU that goes, to all that are left or that there are, and leaves it
+    /// there when the CPU comes back, as after a suspend: that is nobody's wish. What it has set counts as ours, and
+    /// ours is written again.
     fn take_over_what_hotplug_moved(&mut self) {
         let now = hotplugs(&self.root);
         if std::mem::replace(&mut self.hotplugs, now.clone()) == now {
             return;
         }
+        // Those that we have not moved may come elsewhere too.
+        self.irqs.look_again();
         for (path, entry) in &mut self.held {
             let Some(Want::Irq(target)) = self.asked.get(path) else { continue };
             let Ok(now) = record::read(path) else { continue };
-            let has_lost = parse_cpu_list(&now).is_ok_and(|cpus| !cpus.contains(&target.cpu));
-            if has_lost && now != entry.original {
+            let has_lost = || parse_cpu_list(&now).is_ok_and(|cpus| !cpus.contains(&target.cpu));
+            if !entry.ours.contains(&now) && (now == entry.original || has_lost()) {
                 entry.ours.insert(now);
                 self.asked.remove(path);
             }

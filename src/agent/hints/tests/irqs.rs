@@ -228,8 +228,15 @@ fn those_that_hotplug_has_moved_are_moved_again_and_put_back() {
     seq(9);
     look(&mut hints);
     assert_eq!(tree.affinities(), ["1", "0-3", "1", "1"]);
+    // Or to all CPUs, as it was before.
+    tree.put(&affinity(20), "0-3");
+    // The one that came to the active CPU comes elsewhere now.
+    tree.put("proc/irq/21/effective_affinity_list", "2");
+    seq(10);
+    look(&mut hints);
+    assert_eq!(tree.affinities(), ["1", "1", "1", "1"]);
     // Once more, and the end comes before the next look.
-    for nr in [20, 22, 23] {
+    for nr in 20..24 {
         tree.put(&affinity(nr), "0,2-3");
     }
     seq(11);
