@@ -160,11 +160,19 @@ impl PowerMeter {
     }
 }
 
-/// `intel-rapl:N` are packages, `intel-rapl:N:M` parts of them; AMD's have the same names.
+/// The packages, by the registers of their CPUs, else by those in memory: where there are both, they are two ways to
+/// the same counters.
 fn rapl(root: &Path) -> Vec<Counter> {
+    let by_cpu = packages(root, "intel-rapl:");
+    if by_cpu.is_empty() { packages(root, "intel-rapl-mmio:") } else { by_cpu }
+}
+
+/// `intel-rapl:N` are packages, `intel-rapl:N:M` parts of them; AMD's have the same names.
+fn packages(root: &Path, prefix: &str) -> Vec<Counter> {
     let is_package = |path: &PathBuf| {
         let title = fs::read_to_string(path.join("name")).unwrap_or_default();
-        name(path).matches(':').count() == 1 && title.starts_with("package")
+        let nth = name(path).strip_prefix(prefix);
+        nth.is_some_and(|nth| !nth.contains(':')) && title.starts_with("package")
     };
     let counter = |path: PathBuf| {
         let range_uj = number(&path.join("max_energy_range_uj")).unwrap_or(0);
@@ -241,6 +249,30 @@ mod tests {
         meter.reset();
         assert_eq!(meter.power_w(2.0), Some(0.0));
         assert!(meter.is_exact() && meter.missing().is_none());
+        fs::remove_dir_all(root).unwrap();
+    }
+
+    #[test]
+    fn a_package_that_is_read_in_two_ways_counts_once() {
+        let [by_cpu, in_memory] =
+            ["class/powercap/intel-rapl:0", "class/powercap/intel-rapl-mmio:0"];
+        let root = sysfs("rapl-mmio", &[]);
+        let power_w = || {
+            let mut meter = PowerMeter::begin(&root);
+            meter.counters.iter_mut().for_each(|counter| counter.last_uj = 0);
+            meter.look();
+            meter.power_w(1.0)
+        };
+        let package = |dir: &str, uj: &str| {
+            write(
+                &root,
+                &[(&format!("{dir}/name"), "package-0"), (&format!("{dir}/energy_uj"), uj)],
+            );
+        };
+        package(in_memory, "4000000");
+        assert_eq!(power_w(), Some(4.0), "the only one there is");
+        package(by_cpu, "5000000");
+        assert_eq!(power_w(), Some(5.0));
         fs::remove_dir_all(root).unwrap();
     }
 
