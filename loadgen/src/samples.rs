@@ -1,5 +1,6 @@
 //! Times of many activations, summed up.
 
+use powerpack_workload::percentile;
 use serde::{Deserialize, Serialize};
 
 /// The shares of the times (%) of which a curve shows the longest.
@@ -41,10 +42,9 @@ pub fn curve(mut samples_ns: Vec<u64>) -> Vec<f64> {
     CURVE_PCT[..len].iter().map(|&pct| at_us(&samples_ns, pct)).collect()
 }
 
-/// What `pct` of sorted times are below, in us.
+/// What `pct` of sorted times are at most, in us.
 fn at_us(sorted_ns: &[u64], pct: f64) -> f64 {
-    let at = (sorted_ns.len() as f64 * pct / 100.0) as usize;
-    sorted_ns[at.min(sorted_ns.len() - 1)] as f64 / 1e3
+    percentile(sorted_ns, pct).unwrap_or(0) as f64 / 1e3
 }
 
 #[cfg(test)]
@@ -54,7 +54,7 @@ mod tests {
     #[test]
     fn percentiles_are_of_the_sorted_times() {
         let summary = summarize((1..=100).rev().map(|ms| ms * 1000).collect());
-        assert_eq!((summary.p50_us, summary.p99_us, summary.max_us), (51.0, 100.0, 100.0));
+        assert_eq!((summary.p50_us, summary.p99_us, summary.max_us), (50.0, 99.0, 100.0));
         assert_eq!(summary.mean_us, 50.5);
         assert_eq!(curve(vec![7_000; 3]), [7.0; CURVE_PCT.len()]);
         assert_eq!(summarize(vec![]).count, 0);

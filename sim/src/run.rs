@@ -1,7 +1,7 @@
 //! One simulation from beginning to end, and what came out.
 
 use anyhow::Result;
-use powerpack_workload::{START_NS, Workload};
+use powerpack_workload::{START_NS, Workload, percentile};
 
 use crate::costs;
 use crate::kernel::{Kernel, System};
@@ -176,13 +176,15 @@ fn compare(before: &Counts, after: &Counts, length_ns: f64) -> Outcome {
 fn summary(record: &Record) -> TaskOutcome {
     let mut sorted = record.responses_ns.clone();
     sorted.sort_unstable();
-    let Some(&max) = sorted.last() else { return TaskOutcome::default() };
+    let (Some(p99), Some(&max)) = (percentile(&sorted, 99.0), sorted.last()) else {
+        return TaskOutcome::default();
+    };
     let us = |ns: u64| ns as f64 / 1e3;
     TaskOutcome {
         activations: sorted.len(),
         overruns: record.overruns,
         mean_us: us(sorted.iter().sum::<u64>()) / sorted.len() as f64,
-        p99_us: us(sorted[(sorted.len() - 1) * 99 / 100]),
+        p99_us: us(p99),
         max_us: us(max),
         max_delay_us: us(max - record.run_ns.min(max)),
     }
@@ -192,6 +194,17 @@ fn summary(record: &Record) -> TaskOutcome {
 mod tests {
     use super::*;
     use crate::{Governor, Scheduler};
+
+    #[test]
+    fn of_a_hundred_responses_one_is_beyond_the_percentile() {
+        let record = Record {
+            responses_ns: (1..=100).rev().map(|us| us * 1000).collect(),
+            ..Record::default()
+        };
+        let outcome = summary(&record);
+        assert_eq!((outcome.p99_us, outcome.max_us), (99.0, 100.0));
+        assert_eq!(summary(&Record::default()), TaskOutcome::default());
+    }
 
     #[test]
     fn what_comes_before_the_load_has_settled_does_not_count() {

@@ -1,6 +1,7 @@
 //! What the tables say, in the terminal and in the report: a load on its own, and groups of
 //! loads.
 
+use powerpack_workload::has_percentile;
 use serde::Serialize;
 
 use super::beside;
@@ -177,13 +178,15 @@ fn row(
 }
 
 /// A figure of one kind of task.
-type OfTask = fn(&TaskFigures) -> f64;
+type OfTask = fn(&TaskFigures) -> Option<f64>;
 
 /// The responses of each kind of task, where there are several: a page is not a sound.
 fn task_rows(results: &Results, load: &LoadInfo, systems: &[&str]) -> Vec<Vec<Cell>> {
     let figures: [(Metric, OfTask); 2] = [
-        (Metric::ResponseP50Us, |task| task.response_p50_us),
-        (Metric::ResponseP99Us, |task| task.response_p99_us),
+        (Metric::ResponseP50Us, |task| Some(task.response_p50_us)),
+        (Metric::ResponseP99Us, |task| {
+            has_percentile(task.activations, 99.0).then_some(task.response_p99_us)
+        }),
     ];
     let mut names: Vec<&str> = vec![];
     for run in results.runs.iter().filter(|run| run.load == load.name) {
@@ -198,7 +201,7 @@ fn task_rows(results: &Results, load: &LoadInfo, systems: &[&str]) -> Vec<Vec<Ce
     }
     let of_task = |name: &str, metric: Metric, figure: OfTask| {
         let title = vec![Cell::of(format!("{name}: {}", metric.title()))];
-        let of_run = |run: &Run| run.tasks.iter().find(|task| task.task == name).map(figure);
+        let of_run = |run: &Run| run.tasks.iter().find(|task| task.task == name).and_then(figure);
         row(results, &load.name, systems, title, metric, of_run)
     };
     let rows = names.iter().flat_map(|name| figures.map(|(metric, of)| of_task(name, metric, of)));
@@ -355,15 +358,15 @@ pub mod tests {
                 response_p99_us: 2.0 * us,
                 ..TaskFigures::default()
             };
-            let page = task("page", 10, 7e5 + nth as f64);
-            run.tasks = vec![page, task("sound", 10, 300.0), task("a hog", 0, 0.0)];
+            let page = task("page", 99, 7e5 + nth as f64);
+            run.tasks = vec![page, task("sound", 100, 300.0), task("a hog", 0, 0.0)];
         }
         let table = &tables(&results)[0];
         let rows: Vec<&str> = table.rows.iter().map(|row| row[0].text.as_str()).collect();
-        assert_eq!(rows[..2], ["page: response, median, us", "page: response, 99 %, us"]);
-        assert_eq!(rows[2], "sound: response, median, us");
+        assert_eq!(rows[0], "page: response, median, us", "of too few no other percentile");
+        assert_eq!(rows[1..3], ["sound: response, median, us", "sound: response, 99 %, us"]);
         assert_eq!(
-            (table.rows[2][1].text.as_str(), table.rows[3][1].text.as_str()),
+            (table.rows[1][1].text.as_str(), table.rows[2][1].text.as_str()),
             ("300", "600")
         );
         assert!(!rows.iter().any(|row| row.contains("hog")), "it answers nothing");

@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail, ensure};
 use powerpack_load::record::{Report, TaskReport};
+use powerpack_workload::has_percentile;
 
 use super::cgroups::Cgroups;
 use super::child::{LoadProcess, Message};
@@ -224,15 +225,19 @@ fn add_report(run: &mut Run, report: &Report) {
     let timed: Vec<&TaskReport> = report.tasks.iter().filter(is_timed).collect();
     if report.records_per_s.is_none() && report.response.count > 0 {
         figures.insert(Metric::ResponseP50Us, report.response.p50_us);
-        figures.insert(Metric::ResponseP99Us, report.response.p99_us);
+        let at = [(99.0, Metric::ResponseP99Us, report.response.p99_us)];
+        add_percentiles(figures, report.response.count, &at);
         figures.insert(Metric::ResponseMaxUs, report.response.max_us);
         figures.insert(Metric::DelayMaxUs, report.max_delay_us);
     }
     if report.wake_latency.count > 0 {
         figures.insert(Metric::WakeMeanUs, report.wake_latency.mean_us);
         figures.insert(Metric::WakeP50Us, report.wake_latency.p50_us);
-        figures.insert(Metric::WakeP99Us, report.wake_latency.p99_us);
-        figures.insert(Metric::WakeP999Us, report.wake_latency.p999_us);
+        let at = [
+            (99.0, Metric::WakeP99Us, report.wake_latency.p99_us),
+            (99.9, Metric::WakeP999Us, report.wake_latency.p999_us),
+        ];
+        add_percentiles(figures, report.wake_latency.count, &at);
         figures.insert(Metric::WakeMaxUs, report.wake_latency.max_us);
     }
     let activations: usize = timed.iter().map(|task| task.activations).sum();
@@ -243,6 +248,12 @@ fn add_report(run: &mut Run, report: &Report) {
     run.tasks = report.tasks.iter().map(task_figures).collect();
     run.wake_curve_us.clone_from(&report.wake_curve_us);
     run.response_curve_us.clone_from(&report.response_curve_us);
+}
+
+/// Those that so many samples have.
+fn add_percentiles(figures: &mut Figures, samples: usize, at: &[(f64, Metric, f64)]) {
+    let known = at.iter().filter(|(pct, ..)| has_percentile(samples, *pct));
+    figures.extend(known.map(|&(_, metric, us)| (metric, us)));
 }
 
 fn task_figures(task: &TaskReport) -> TaskFigures {
@@ -275,6 +286,19 @@ fn add_efficiency(figures: &mut Figures) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn percentiles_need_samples_beyond_them() {
+        let figures = |samples| {
+            let mut figures = Figures::new();
+            let at = [(99.0, Metric::WakeP99Us, 1.0), (99.9, Metric::WakeP999Us, 2.0)];
+            add_percentiles(&mut figures, samples, &at);
+            figures.into_keys().collect::<Vec<_>>()
+        };
+        assert!(figures(99).is_empty());
+        assert_eq!(figures(100), [Metric::WakeP99Us]);
+        assert_eq!(figures(1000), [Metric::WakeP99Us, Metric::WakeP999Us]);
+    }
 
     #[test]
     fn efficiency_needs_what_it_is_made_of() {

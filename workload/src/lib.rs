@@ -2,6 +2,7 @@
 //! `powerpack-load` runs them with real threads, the simulator simulates them.
 
 mod cpu_list;
+mod percentile;
 mod phases;
 mod rhythm;
 
@@ -11,6 +12,7 @@ use anyhow::{Context, Result, bail, ensure};
 use serde::Deserialize;
 
 pub use cpu_list::parse_cpu_list;
+pub use percentile::{has_percentile, percentile};
 pub use phases::Phases;
 pub use rhythm::Rhythm;
 
