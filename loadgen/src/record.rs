@@ -13,7 +13,7 @@ pub struct TaskReport {
     pub task: String,
     pub threads: usize,
     pub activations: usize,
-    /// Activations that were not finished at their next planned wake.
+    /// Activations that were not finished a period after their planned wake.
     pub overruns: usize,
     /// CPU time of all its threads, from their start to their end (s).
     pub cpu_s: f64,

@@ -8,8 +8,9 @@ use anyhow::{Context, Result};
 
 use powerpack_workload::Rhythm;
 
+use crate::clock;
 use crate::engine::{Kind, Load, Work};
-use crate::worker::{Mailbox, Thread, Worker};
+use crate::worker::{Mailbox, Piece, Thread, Worker};
 
 /// Random phases are those of the simulator's first seed.
 const PHASES_SEED: u64 = 1;
@@ -48,7 +49,7 @@ pub fn spawn(kind: &Kind, nth: u64, load: Load) -> Result<Vec<Thread>> {
     })
 }
 
-/// The stages of a pipeline; what they pass on is when the piece was planned to begin.
+/// The stages of a pipeline.
 fn pipeline(
     kind: &Kind,
     nth: u64,
@@ -58,14 +59,16 @@ fn pipeline(
 ) -> Vec<Thread> {
     let pieces = ((load.times.end - load.times.start) / rhythm.period_ns + 1) as usize;
     let mut threads = Vec::new();
-    let mut from: Option<Receiver<u64>> = None;
+    let mut from: Option<Receiver<Piece>> = None;
     for (stage, &run_ns) in runs_ns.iter().enumerate() {
         let (to, next) = channel();
         let to = (stage + 1 < runs_ns.len()).then_some(to);
         let worker = Worker::of(kind, nth * runs_ns.len() as u64 + stage as u64, load, pieces);
         threads.push(match from.replace(next) {
             None => worker.start(move |worker| worker.periodic(run_ns, rhythm, start, to)),
-            Some(from) => worker.start(move |worker| worker.stage(run_ns, &from, to)),
+            Some(from) => {
+                worker.start(move |worker| worker.stage((run_ns, rhythm.period_ns), &from, to))
+            }
         });
     }
     threads
@@ -92,7 +95,7 @@ fn team(
                 worker.called(at);
                 worker.burn(run_ns);
                 // The leader waits for all it has called.
-                let _ = done.send(());
+                let _ = done.send(clock::now_ns());
             }
         }));
     }

@@ -17,6 +17,14 @@ use crate::record::Record;
 /// Hogs compute without a pause, in pieces.
 const PIECE_NS: u64 = 1_000_000;
 
+/// What one stage of a pipeline hands on to the next.
+pub struct Piece {
+    /// When it was planned to begin,
+    planned: u64,
+    /// and when it was handed on.
+    sent: u64,
+}
+
 /// A thread at work.
 pub struct Worker {
     nice: i32,
@@ -94,40 +102,55 @@ impl Worker {
         self.record.woken(clock::now_ns() - planned, settled);
     }
 
-    /// A piece that was planned for `planned` is handed on, or done.
-    fn finish(&mut self, planned: u64, to: Option<&Sender<u64>>) -> u64 {
+    /// A piece that was planned for `planned` is handed on, or done: late if `period_ns` is over, unless that is 0.
+    fn finish(&mut self, planned: u64, period_ns: u64, to: Option<&Sender<Piece>>) -> u64 {
         let now = clock::now_ns();
         match to {
             // The next stage goes on until nothing is passed to it.
-            Some(to) => drop(to.send(planned)),
+            Some(to) => drop(to.send(Piece { planned, sent: now })),
             None => {
                 let settled = self.settled(planned);
                 self.record.done(now - planned, settled);
+                if period_ns > 0 && now - planned > period_ns {
+                    self.record.overrun(settled);
+                }
             }
         }
         now
     }
 
+    /// What comes next, of which `sent` says when; `None`: there is no more. A thread that need not wait for it is
+    /// not woken.
+    fn next<T>(&mut self, from: &Receiver<T>, sent: impl Fn(&T) -> u64) -> Option<T> {
+        if let Ok(next) = from.try_recv() {
+            return Some(next);
+        }
+        let next = from.recv().ok()?;
+        self.called(sent(&next));
+        Some(next)
+    }
+
     /// Works every period, and passes what it did on `to` another thread, if given.
-    pub fn periodic(&mut self, run_ns: u64, rhythm: Rhythm, start: u64, to: Option<Sender<u64>>) {
+    pub fn periodic(&mut self, run_ns: u64, rhythm: Rhythm, start: u64, to: Option<Sender<Piece>>) {
         let mut planned = start;
         while planned < self.times.end {
             self.sleep_until(planned);
             self.burn(run_ns);
-            let now = self.finish(planned, to.as_ref());
-            if now - planned > rhythm.period_ns {
-                let settled = self.settled(planned);
-                self.record.overrun(settled);
-            }
+            let now = self.finish(planned, rhythm.period_ns, to.as_ref());
             planned = rhythm.next(planned, now, start);
         }
     }
 
     /// Works on what is passed to it, and passes it on.
-    pub fn stage(&mut self, run_ns: u64, from: &Receiver<u64>, to: Option<Sender<u64>>) {
-        while let Ok(planned) = from.recv() {
+    pub fn stage(
+        &mut self,
+        (run_ns, period_ns): (u64, u64),
+        from: &Receiver<Piece>,
+        to: Option<Sender<Piece>>,
+    ) {
+        while let Some(piece) = self.next(from, |piece| piece.sent) {
             self.burn(run_ns);
-            self.finish(planned, to.as_ref());
+            self.finish(piece.planned, period_ns, to.as_ref());
         }
     }
 
@@ -138,7 +161,7 @@ impl Worker {
         period_ns: u64,
         start: u64,
         calls: &[Sender<u64>],
-        done: &Receiver<()>,
+        done: &Receiver<u64>,
     ) {
         let mut planned = start;
         while planned < self.times.end {
@@ -147,8 +170,10 @@ impl Worker {
             }
             let called = calls.iter().filter(|call| call.send(clock::now_ns()).is_ok()).count();
             self.burn(run_ns);
-            let _ = done.iter().take(called).count();
-            let now = self.finish(planned, None);
+            for _ in 0..called {
+                self.next(done, |&sent| sent);
+            }
+            let now = self.finish(planned, period_ns, None);
             planned = now.max(planned + period_ns);
         }
     }
@@ -162,7 +187,7 @@ impl Worker {
             }
             self.sleep_until(planned);
             self.burn(run_ns);
-            self.finish(planned, None);
+            self.finish(planned, 0, None);
         }
     }
 
@@ -177,7 +202,7 @@ impl Worker {
             self.burn(PIECE_NS);
             // Of CPU time there is as much as there is: only work counts.
             if self.additions_per_s.is_some() {
-                self.finish(begin, None);
+                self.finish(begin, 0, None);
             }
         }
     }
@@ -193,7 +218,7 @@ impl Worker {
         };
         while let Some(sent) = message {
             self.burn(run_ns);
-            let now = self.finish(sent, None);
+            let now = self.finish(sent, 0, None);
             if now >= self.times.end {
                 return mailbox.send_all(OVER);
             }

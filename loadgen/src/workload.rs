@@ -146,6 +146,30 @@ mod tests {
     }
 
     #[test]
+    fn what_is_not_done_when_its_period_ends_is_an_overrun() {
+        let late = [
+            "pipeline = { run_ms = [15, 15], period_ms = 20 }",
+            "fork_join = { workers = 1, run_ms = 30, leader_ms = 1, period_ms = 20 }",
+        ];
+        for task in late {
+            let task = report(task, 0.3);
+            assert!(task.activations > 0 && task.overruns == task.activations, "{task:?}");
+        }
+        let team = "fork_join = { workers = 1, run_ms = 3, leader_ms = 1, period_ms = 0 }";
+        assert_eq!(report(team, 0.1).overruns, 0, "it has no period");
+    }
+
+    #[test]
+    fn whoever_another_thread_wakes_has_a_latency() {
+        let task = report("pipeline = { run_ms = [1, 1], period_ms = 50 }", 0.5);
+        assert!(task.wake_latency.count > task.activations, "{task:?}");
+        // The leader's timer, its call, and the worker's.
+        let team = "fork_join = { workers = 1, run_ms = 10, leader_ms = 1, period_ms = 50 }";
+        let task = report(team, 0.5);
+        assert!(task.wake_latency.count > 2 * task.activations, "{task:?}");
+    }
+
+    #[test]
     fn bursts_are_on_and_off() {
         let spec = "{ run_ms = 1, period_ms = 20, on_ms = 100, off_ms = 400 }";
         let task = report(&format!("bursts = {spec}"), 1.0);

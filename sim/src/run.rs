@@ -207,6 +207,31 @@ mod tests {
     }
 
     #[test]
+    fn what_is_not_done_when_its_period_ends_is_an_overrun() {
+        let machine = Machine::find("vm4").unwrap();
+        let system = System {
+            scheduler: Scheduler::Comparator("3.9".parse().unwrap()),
+            governor: Some(Governor::Performance),
+        };
+        let outcome = |task: &str| {
+            let text = format!("name=''\nabout=''\n[[task]]\n{task}\n");
+            let workload = Workload::parse(&text).unwrap();
+            let (outcome, _) = run(&Setup::new(&machine, &workload, 1.0, 1), &system).unwrap();
+            (outcome.tasks[0].activations as u64, outcome.overruns)
+        };
+        let late = [
+            "pipeline = { run_ms = [15, 15], period_ms = 20 }",
+            "fork_join = { workers = 1, run_ms = 30, leader_ms = 1, period_ms = 20 }",
+        ];
+        for (done, overruns) in late.map(outcome) {
+            assert!(done > 10 && overruns == done, "{overruns} of {done}");
+        }
+        let team = "fork_join = { workers = 1, run_ms = 3, leader_ms = 1, period_ms = 0 }";
+        assert_eq!(outcome(team).1, 0, "it has no period");
+        assert_eq!(outcome("pipeline = { run_ms = [9, 9, 1], period_ms = 20 }").1, 0);
+    }
+
+    #[test]
     fn what_comes_before_the_load_has_settled_does_not_count() {
         let machine = Machine::find("apu-2ccx").unwrap();
         let workload = Workload::run_period(1.0, 20.0, None).unwrap();

@@ -13,7 +13,7 @@ use crate::task::{Context, Program, Step};
 pub struct Record {
     /// From the planned wake-up, or the request, to the end of the work (ns).
     pub responses_ns: Vec<u64>,
-    /// Work that was not done at the next planned wake-up.
+    /// Work that was not done a period after it was planned to begin.
     pub overruns: u64,
     /// The task's own run time (ns), 0 if it has none.
     pub run_ns: u64,
@@ -22,6 +22,12 @@ pub struct Record {
 impl Record {
     fn add(&mut self, response_ns: u64) {
         self.responses_ns.push(response_ns);
+    }
+
+    /// The same of what is late if `period_ns` is over, unless that is 0.
+    fn done(&mut self, response_ns: u64, period_ns: u64) {
+        self.add(response_ns);
+        self.overruns += u64::from(period_ns > 0 && response_ns > period_ns);
     }
 
     /// Counts from now on.
@@ -100,13 +106,19 @@ pub type Handoff = Rc<RefCell<VecDeque<u64>>>;
 pub type Successor = Option<(usize, Handoff)>;
 
 /// Finishes a piece that was planned for `planned_ns`: hands it on, or records it.
-fn finish(context: &mut Context, planned_ns: u64, to: &Successor, record: &SharedRecord) {
+fn finish(
+    context: &mut Context,
+    planned_ns: u64,
+    period_ns: u64,
+    to: &Successor,
+    record: &SharedRecord,
+) {
     match to {
         Some((task, handoff)) => {
             handoff.borrow_mut().push_back(planned_ns);
             context.wake(*task, true);
         }
-        None => record.borrow_mut().add(context.now_ns - planned_ns),
+        None => record.borrow_mut().done(context.now_ns - planned_ns, period_ns),
     }
 }
 
@@ -145,10 +157,8 @@ impl Program for Periodic {
         }
         if self.phase == Phase::Ran {
             self.phase = Phase::Slept;
-            finish(context, self.planned_ns, &self.to, &self.record);
             let Timing { rhythm, start_ns, .. } = self.timing;
-            let is_late = context.now_ns - self.planned_ns > rhythm.period_ns;
-            self.record.borrow_mut().overruns += u64::from(is_late);
+            finish(context, self.planned_ns, rhythm.period_ns, &self.to, &self.record);
             self.planned_ns = rhythm.next(self.planned_ns, context.now_ns, start_ns);
         }
         if context.now_ns < self.planned_ns {
@@ -162,6 +172,8 @@ impl Program for Periodic {
 /// A later stage of a pipeline: works on what the one before has handed on.
 pub struct Stage {
     run_ns: u64,
+    /// Of the pipeline.
+    period_ns: u64,
     works: bool,
     from: Handoff,
     to: Successor,
@@ -171,13 +183,13 @@ pub struct Stage {
 
 impl Stage {
     pub fn new(
-        run_ns: u64,
+        (run_ns, period_ns): (u64, u64),
         from: Handoff,
         to: Successor,
         jitter: Jitter,
         record: SharedRecord,
     ) -> Self {
-        Stage { run_ns, works: false, from, to, jitter, record }
+        Stage { run_ns, period_ns, works: false, from, to, jitter, record }
     }
 }
 
@@ -185,7 +197,7 @@ impl Program for Stage {
     fn next(&mut self, context: &mut Context) -> Step {
         if std::mem::take(&mut self.works) {
             let planned_ns = self.from.borrow_mut().pop_front().expect("it works on a piece");
-            finish(context, planned_ns, &self.to, &self.record);
+            finish(context, planned_ns, self.period_ns, &self.to, &self.record);
         }
         if self.from.borrow().is_empty() {
             return Step::Block;
@@ -279,8 +291,9 @@ impl Program for Leader {
                 self.awaited -= 1;
                 return Step::Block;
             }
-            self.record.borrow_mut().add(context.now_ns - self.planned_ns);
-            self.planned_ns = context.now_ns.max(self.planned_ns + self.timing.rhythm.period_ns);
+            let period_ns = self.timing.rhythm.period_ns;
+            self.record.borrow_mut().done(context.now_ns - self.planned_ns, period_ns);
+            self.planned_ns = context.now_ns.max(self.planned_ns + period_ns);
         }
         self.phase = Phase::Slept;
         if context.now_ns < self.planned_ns {

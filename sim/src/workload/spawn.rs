@@ -161,8 +161,9 @@ impl Parent<'_> {
             let program: Box<dyn Program> = if stage == 0 {
                 Box::new(Periodic::new(timing, jitter, record, next))
             } else {
-                let (run_ns, from) = (ns(spec.run_ms[stage]), Rc::clone(&handoffs[stage]));
-                Box::new(Stage::new(run_ns, from, next, jitter, record))
+                let lengths_ns = (ns(spec.run_ms[stage]), timing.rhythm.period_ns);
+                let from = Rc::clone(&handoffs[stage]);
+                Box::new(Stage::new(lengths_ns, from, next, jitter, record))
             };
             self.spawn(program);
         }
