@@ -9,7 +9,15 @@ use super::summary::{Difference, Summary};
 /// What was found.
 pub struct Comparison {
     pub text: String,
-    pub worse: bool,
+    pub outcome: Outcome,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    NoneWorse,
+    Worse,
+    /// There was nothing to compare.
+    NothingCommon,
 }
 
 /// Compares what both have: a figure is worse if it is so by more than `tolerance_pct`, and
@@ -28,15 +36,49 @@ pub fn compare(before: &Results, after: &Results, tolerance_pct: f64) -> Compari
         let (title, was, is) = (metric.title(), was.show(metric), is.show(metric));
         let _ = writeln!(text, "{word:<7} {what}: {title} {was} -> {is}");
     }
+    for failure in failures(before, after) {
+        worse += 1;
+        let _ = writeln!(text, "worse   {failure}");
+    }
     let _ = writeln!(
         text,
         "{compared} figures compared: {worse} worse, {better} better, by more than {tolerance_pct} % \
          and the noise"
     );
-    if compared == 0 {
+    let outcome = match (worse, compared) {
+        (0, 0) => Outcome::NothingCommon,
+        (0, _) => Outcome::NoneWorse,
+        _ => Outcome::Worse,
+    };
+    if outcome == Outcome::NothingCommon {
         text += "nothing in common: compare benchmarks of one suite and one set of systems\n";
     }
-    Comparison { text, worse: worse > 0 || compared == 0 }
+    Comparison { text, outcome }
+}
+
+/// Loads that fail more often, or were measured before and are not any more, though both were to be: a sentence each.
+/// Of a run that failed there are no figures to compare.
+fn failures(before: &Results, after: &Results) -> Vec<String> {
+    let mut failures = vec![];
+    for load in &before.loads {
+        for system in &before.systems {
+            let known = after.loads.iter().any(|other| other.name == load.name)
+                && after.systems.iter().any(|other| other.name == system.name);
+            let [was, is] = [before, after].map(|all| all.nr_failed(&load.name, &system.name));
+            let [had, has] = [before, after].map(|all| all.of(&load.name, &system.name).count());
+            let what = format!("{} under {}", load.name, system.name);
+            if known && is > was {
+                failures.push(format!(
+                    "{what}: failed runs {was} of {} -> {is} of {}",
+                    was + had,
+                    is + has
+                ));
+            } else if known && had > 0 && has == 0 {
+                failures.push(format!("{what}: not measured any more"));
+            }
+        }
+    }
+    failures
 }
 
 /// A load under a system, and a figure of it before and after.
@@ -94,19 +136,34 @@ mod tests {
     #[test]
     fn what_is_worse_is_found() {
         let comparison = compare(&benchmark(100.0), &benchmark(80.0), 5.0);
-        assert!(comparison.worse, "{}", comparison.text);
+        assert_eq!(comparison.outcome, Outcome::Worse, "{}", comparison.text);
         assert!(comparison.text.contains("worse   light under packing: records/s 100 ->"));
-        assert!(!compare(&benchmark(100.0), &benchmark(98.0), 5.0).worse);
-        assert!(!compare(&benchmark(100.0), &benchmark(120.0), 5.0).worse);
-        assert!(!compare(&benchmark(100.0), &benchmark(100.0), 5.0).worse);
-        assert!(compare(&benchmark(100.0), &benchmark(98.0), 1.0).worse);
+        let outcome = |value, pct| compare(&benchmark(100.0), &benchmark(value), pct).outcome;
+        assert_eq!([98.0, 120.0, 100.0].map(|value| outcome(value, 5.0)), [Outcome::NoneWorse; 3]);
+        assert_eq!(outcome(98.0, 1.0), Outcome::Worse);
+    }
+
+    #[test]
+    fn a_run_that_fails_is_worse_than_any_figure() {
+        let (before, mut after) = (benchmark(100.0), benchmark(100.0));
+        after.runs[1].failed = Some("it broke".into());
+        let one = compare(&before, &after, 5.0);
+        assert_eq!(one.outcome, Outcome::Worse);
+        let said = "worse   light under packing: failed runs 0 of 2 -> 1 of 2";
+        assert!(one.text.contains(said), "{}", one.text);
+        assert_eq!(compare(&after, &before, 5.0).outcome, Outcome::NoneWorse);
+        after.runs.retain(|run| run.system != "packing");
+        let gone = compare(&before, &after, 5.0);
+        assert_eq!(gone.outcome, Outcome::Worse);
+        assert!(gone.text.contains("packing: not measured any more"), "{}", gone.text);
     }
 
     #[test]
     fn nothing_in_common_is_no_success() {
         let mut other = benchmark(100.0);
+        other.systems.clear();
         other.runs.clear();
-        assert!(compare(&benchmark(100.0), &other, 5.0).worse);
+        assert_eq!(compare(&benchmark(100.0), &other, 5.0).outcome, Outcome::NothingCommon);
         other.machine.kernel = "Linux 7".into();
         let text = compare(&benchmark(100.0), &other, 5.0).text;
         assert!(text.contains("note: the kernel differs"), "{text}");

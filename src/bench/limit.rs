@@ -85,7 +85,25 @@ impl Limit {
         self.at_most.or(self.at_least).unwrap_or_default()
     }
 
+    /// A run that failed is not met: what it would have shown is not known.
     fn judge_one(&self, results: &Results, load: &str, system: &str) -> Option<(Verdict, String)> {
+        let failed = results.nr_failed(load, system);
+        let of = failed + results.of(load, system).count();
+        match self.judge_measured(results, load, system) {
+            judged if failed == 0 => judged,
+            None => Some((Verdict::Undecided, format!("{system} ({failed} of {of} failed)"))),
+            Some((verdict, word)) => {
+                Some((verdict.max(Verdict::Undecided), format!("{word} ({failed} of {of} failed)")))
+            }
+        }
+    }
+
+    fn judge_measured(
+        &self,
+        results: &Results,
+        load: &str,
+        system: &str,
+    ) -> Option<(Verdict, String)> {
         let values = results.values(load, system, self.figure);
         let median = Summary::of(values.clone())?.median;
         let (other_load, other) = match (&self.times_load, &self.times) {
@@ -274,6 +292,16 @@ mod tests {
         };
         assert_eq!(said(&limit, &with(&[14.7, 15.1, 15.5])), "undecided: spread 1.01 x");
         assert_eq!(said(&limit, &with(&[17.9, 18.0, 18.1])), "**missed**: spread 1.20 x");
+    }
+
+    #[test]
+    fn a_failed_run_leaves_it_undecided() {
+        let limit = limit("of = ['packing']\nat_most = 1");
+        let mut results = results(false, &of("packing", &[0.5, 0.5, 0.5]));
+        results.runs[1].failed = Some("it broke".into());
+        assert_eq!(said(&limit, &results), "undecided: packing 0.50 (1 of 3 failed)");
+        results.runs.iter_mut().for_each(|run| run.failed = Some("it broke".into()));
+        assert_eq!(said(&limit, &results), "undecided: packing (3 of 3 failed)");
     }
 
     #[test]

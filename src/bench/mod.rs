@@ -37,6 +37,7 @@ use powerpack_workload::Workload;
 
 use crate::cli::{BenchArgs, BenchCommand};
 use crate::signals::EXIT_INTERRUPTED;
+use compare::Outcome;
 use results::Results;
 
 /// The exit status of `bench compare` when something is worse: 1 is an error, 2 a wrong
@@ -51,7 +52,11 @@ pub fn run(args: &BenchArgs) -> Result<ExitCode> {
             let comparison =
                 compare::compare(&Results::read(before)?, &Results::read(after)?, *tolerance);
             print!("{}", comparison.text);
-            Ok(if comparison.worse { ExitCode::from(EXIT_WORSE) } else { ExitCode::SUCCESS })
+            Ok(match comparison.outcome {
+                Outcome::NoneWorse => ExitCode::SUCCESS,
+                Outcome::Worse => ExitCode::from(EXIT_WORSE),
+                Outcome::NothingCommon => ExitCode::FAILURE,
+            })
         }
         Some(BenchCommand::Report { results, markdown }) => {
             let dir = results[0].parent().unwrap_or(Path::new("."));

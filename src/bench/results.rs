@@ -199,6 +199,12 @@ impl Results {
         Some(figures.windows(3).filter_map(ratio).collect())
     }
 
+    /// How many runs of `load` under `system` did not go well.
+    pub fn nr_failed(&self, load: &str, system: &str) -> usize {
+        let of_both = self.runs.iter().filter(|run| run.load == load && run.system == system);
+        of_both.filter(|run| run.failed.is_some()).count()
+    }
+
     /// The runs of `load` under `system` that went well.
     pub fn of(&self, load: &str, system: &str) -> impl Iterator<Item = &Run> {
         self.runs
