@@ -5,7 +5,7 @@ use super::metric::Metric;
 use crate::statistics::{mean, median, student_chance, variance};
 
 /// A difference that chance would make as often as this is none.
-const SIGNIFICANCE: f64 = 0.05;
+pub const SIGNIFICANCE: f64 = 0.05;
 
 /// Several runs.
 #[derive(Clone, Debug, PartialEq)]
