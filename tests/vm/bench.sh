@@ -227,7 +227,8 @@ holds "$(figure h/results.json heavy packing cgroup_pct) < 82" || fail "$(cat h.
 holds "$(figure h/results.json heavy packing cgroup_pct) > 68" || fail "$(cat h.txt)"
 # What measures runs elsewhere.
 holds "$(figure h/results.json heavy packing surplus_non_idle_pct) < 3" || fail "$(cat h.txt)"
-grep -q 'at least 2 x its limited *| *met: packing 2' h.txt || fail "no multiple of another load: $(cat h.txt)"
+# Of one round it is not known how much of that is chance.
+grep -q 'at least 2 x its limited *| *undecided: packing 2' h.txt || fail "no multiple of another load: $(cat h.txt)"
 grep -q 'ten CPUs: a cpuset of CPUs 0-9 needs some that are not online here' h.txt || fail "$(cat h.txt)"
 
 echo "what cannot be is reported in a sentence"
