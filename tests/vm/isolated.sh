@@ -51,6 +51,21 @@ echo "a thread beside it: $(sed 's/.*"wake_latency":{\([^}]*\)}.*/\1/' /tmp/prob
 powerpack-load hogs --seconds 4 --count 2 --pin 7 >/tmp/hogs.json
 json_list cpu_s </tmp/hogs.json | awk '{ exit !($1 > 1.7 && $2 > 1.7) }' ||
 	fail "two on an isolated CPU do not share it: $(cat /tmp/hogs.json)"
+
+echo "one with a limit, beside one that runs without ticks while the other is held"
+echo +cpu >$CGROUPS/cgroup.subtree_control
+mkdir -p $CGROUPS/limited
+echo "20000 100000" >$CGROUPS/limited/cpu.max
+powerpack-load hogs --seconds 8 --count 1 --pin 7 >/tmp/hog.json &
+hog=$!
+run_in limited powerpack-load hogs --seconds 7 --count 1 --pin 7 >/tmp/limited.json &
+limited=$!
+nap 1
+pct=$(pct_of limited 5)
+wait $hog $limited
+echo "it uses $pct % of the CPU, of 20"
+# 2 where it waits for the kernel's tick of once a second.
+[ "$pct" -ge 17 ] || fail "a task with cpu.max on an isolated CPU has $pct % of it, not 20"
 [ "${1:-}" = eevdf ] || stop
 
 echo "one that is not there as the scheduler is loaded stays isolated"
