@@ -135,11 +135,21 @@ static inline u64 pp_front_for(u64 clock, u64 front, u32 weight, u64 tick_ns)
 	return clock + pp_common_lead(front - clock, weight, tick_ns);
 }
 
+/* A task whose turn was @cut short by one that woke moves for so many turns. */
+#define PP_CUT_MOVES_TURNS 4
+
 /* Whether a task whose turn ends goes to a CPU where what runs began by @lead later than it would
- * by the common scale: so much more it has had there, and that is worth filling another cache. */
-static inline int pp_is_worth_moving(s64 lead, u32 weight)
+ * by the common scale: so much more it has had there, and that is worth filling another cache. One
+ * whose turn was @cut short by a waking task moves for more: of several that lose their CPUs at
+ * once all find the same other one, and are before the task that waits there as no hog made way for
+ * it.
+ */
+static inline int pp_is_worth_moving(s64 lead, u32 weight, u64 tick_ns, int cut)
 {
-	return lead > (s64)pp_vtime_delta(PP_SLICE_SHARED_NS / 2, weight);
+	u64 worth = cut ? PP_CUT_MOVES_TURNS * pp_vtime_turn(weight, tick_ns)
+			: pp_vtime_delta(PP_SLICE_SHARED_NS / 2, weight);
+
+	return lead > (s64)worth;
 }
 
 /* Of those that compete for a CPU one that goes by the clock of the CPU's own queue, or

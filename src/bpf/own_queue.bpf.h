@@ -131,6 +131,7 @@ verified_once s64 lead_of(const struct pp_task *task __arg_nonnull, s32 cpu, s32
  * for another one have had more for their weight. */
 verified_once s32 fairest_queue(const struct pp_task *task __arg_nonnull, s32 here, u32 end)
 {
+	bool cut = since(scx_bpf_now(), cpu_state(here)->taken_ns) < topology.tick_ns;
 	struct pp_walk walk = walk_from(rank_of(here));
 	s64 lead_max = 0;
 	s32 best = here;
@@ -155,19 +156,15 @@ verified_once s32 fairest_queue(const struct pp_task *task __arg_nonnull, s32 he
 			best = cpu;
 		}
 	}
-	return pp_is_worth_moving(lead_max, task->weight) ? best : here;
+	return pp_is_worth_moving(lead_max, task->weight, topology.tick_ns, cut) ? best : here;
 }
 
 /* A waking task is served before hogs in any queue, and the sooner the fewer wait there. One
- * that has had a turn goes where it gets its share, unless a waking one has just cut its turn
- * short: of several that lose their CPUs at once all would find the same other one, and be before
- * the task that waits there as no hog made way for it. */
+ * that has had a turn goes where it gets its share. */
 static __always_inline s32 own_queue_for(const struct pp_task *task, s32 here, u32 end, bool waking)
 {
 	if (waking || !may_use(task, here, end))
 		return shortest_queue(task, here, end);
-	if (since(scx_bpf_now(), cpu_state(here)->taken_ns) < topology.tick_ns)
-		return here;
 	return fairest_queue(task, here, end);
 }
 

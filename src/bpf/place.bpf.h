@@ -106,13 +106,22 @@ static __always_inline u32 waiting_scope(u32 scope)
 								    : PP_SCOPE_ACTIVE;
 }
 
-/* The active CPU whose queue a task of @scope that ran on @cpu waits in. */
+/* The last CPU that is packed, of @node or, if none is there, of the first node that has any. */
+static __always_inline s32 last_packed(u32 node)
+{
+	u32 end = node_state(node)->packed;
+
+	if (end <= topology.node_begin[node % PP_MAX_NODES])
+		end = node_state(active_set.main)->packed ?: 1;
+	return cpu_at(end - 1);
+}
+
+/* The CPU whose queue a task of @scope that ran on @cpu waits in: an active one, and if it waits
+ * for what is packed one of these. */
 static __always_inline s32 queueing_cpu(u32 scope, s32 cpu)
 {
-	const struct pp_node *node = node_state(home_node(cpu));
-	u32 among = waiting_scope(scope);
-	u32 end = among == PP_SCOPE_PACKED && node->packed ? node->packed : node->end;
-	s32 last = cpu_at(end - 1);
+	u32 among = waiting_scope(scope), home = home_node(cpu);
+	s32 last = among == PP_SCOPE_PACKED ? last_packed(home) : cpu_at(node_state(home)->end - 1);
 
 	if (in_scope(among, cpu) && cpu_state(cpu)->online)
 		return cpu;

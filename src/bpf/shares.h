@@ -12,7 +12,7 @@
  *
  * A cgroup's load is the weight of whatever competes in it, its tasks and its cgroups, each for the
  * part of the time in which it is runnable (see pp_counts_for()): what the kernel's tg->load_avg is
- *to calc_group_shares() (kernel/sched/fair.c). So the tasks of a cgroup have its weight together,
+ * to calc_group_shares() (kernel/sched/fair.c). So the tasks of a cgroup have its weight together,
  * however many they are. In the root nothing is divided: cgroups and tasks have their own.
  *
  * A load is the sum of what tasks and cgroups count for. That is noted as they stop or have
@@ -66,6 +66,9 @@ static inline u32 pp_runnable_part(u64 run_ns, u64 runnable_ns, u64 since_ns, en
 {
 	u64 steps;
 
+	/* It may have waited for more than an epoch. */
+	if (stop == PP_STOP_EXITS && runnable_ns >> PP_EPOCH_SHIFT)
+		return PP_RUNNABLE_ALL;
 	if (stop == PP_STOP_EXITS)
 		return (runnable_ns * PP_RUNNABLE_ALL) >> PP_EPOCH_SHIFT;
 	if (run_ns >= PP_SHARE_EVERY_NS)
@@ -77,23 +80,25 @@ static inline u32 pp_runnable_part(u64 run_ns, u64 runnable_ns, u64 since_ns, en
 }
 
 /*
- * What a task or a cgroup counts for, in eights, and for what part
- * of the time it is runnable, are a word: weights of up to 10,000 need 21 bits, and a part of up to
- * PP_RUNNABLE_ALL the other eleven. The sum of such words is a load, with more bits for each.
+ * What a task or a cgroup counts for, in eights, and for what part of the time it is runnable, are
+ * a word: weights of up to 10,000 need 21 bits, and a part of up to PP_RUNNABLE_ALL the other
+ * eleven. The sum of such words is a load, with more bits for each.
  */
 #define PP_COUNT_BITS 21
 #define PP_COUNT_SHIFT 3
 #define PP_LOAD_BITS 36
 _Static_assert(PP_RUNNABLE_ALL >> (32 - PP_COUNT_BITS) == 0, "a part fits its bits");
 
-/* One of @weight that is runnable for @part of the time counts for as much of the others' time as
- *it takes, not for what it might have by its weight while they wait: who sleeps for most of the
- * time leaves the rest to them. So that with others of @others, who are runnable for @others_part
- *of the time together,
+/*
+ * One of @weight that is runnable for @part of the time counts for as much of the others' time
+ * as it takes, not for what it might have by its weight while they wait: who sleeps for most of
+ * the time leaves the rest to them. So that with others of @others, who are runnable for
+ * @others_part of the time together,
  *
  *	counts / (counts + others) <= part
  *
- * Of those who are not runnable all the time what they count for if they were. */
+ * Others who are not runnable all the time are taken as if they were.
+ */
 static inline u32 pp_counts_for(u32 weight, u32 part, u64 others, u32 others_part)
 {
 	u64 most;

@@ -219,8 +219,9 @@ verified_once u32 queue_of_released(struct task_struct *p __arg_trusted,
 /* Wake the CPU that serves a released task: the one in whose own queue it is, or an idle one. */
 verified_once int kick_for_released(u32 queue, const struct pp_task *task __arg_nonnull, s32 here)
 {
+	u32 scope = waiting_scope(scope_of(task));
 	s32 cpu = is_cpu_queue(queue) ? queue - PP_CPU_QUEUE_BASE
-				      : claim_idle(PP_SCOPE_ACTIVE, false, task, here);
+				      : claim_idle(scope, false, task, queueing_cpu(scope, here));
 
 	if (cpu >= 0)
 		/* What runs there without ticks would never end by itself. */

@@ -99,12 +99,14 @@ fn what_a_light_task_is_owed_is_not_handed_on() {
 #[test]
 fn a_task_moves_for_half_a_slice_of_its_own() {
     let half = SLICE_NS.cast_signed() / 2;
-    assert_eq!(
-        (native_is_worth_moving(half, 100 * UNIT), native_is_worth_moving(half + 1, 100 * UNIT)),
-        (0, 1)
-    );
-    assert_eq!(native_is_worth_moving(half / 2, 1000 * UNIT), 1, "a heavy one for less");
-    assert_eq!(native_is_worth_moving(half * 2, 10 * UNIT), 0, "a light one not for that");
+    let moves = |lead, weight| native_is_worth_moving(lead, weight * UNIT, 4 * MS, 0) == 1;
+    assert!(!moves(half, 100) && moves(half + 1, 100));
+    assert!(moves(half / 2, 1000), "a heavy one for less");
+    assert!(!moves(half * 2, 10), "a light one not for that");
+    // Four turns, of a slice and a tick.
+    let cut = |lead| native_is_worth_moving(lead, 100 * UNIT, 4 * MS, 1) == 1;
+    let turns = 4 * (SLICE_NS + 4 * MS).cast_signed();
+    assert!(!cut(turns) && cut(turns + 1), "one whose turn was cut short");
 }
 
 #[test]

@@ -115,6 +115,14 @@ fn one_that_sleeps_leaves_the_rest_to_the_others() {
 
 proptest! {
     #[test]
+    fn a_part_is_never_more_than_all(
+        times in prop::array::uniform3(0..10_000 * MS), stop in GOES_ON..=EXITS,
+    ) {
+        let [run, runnable, since] = times;
+        prop_assert!(native_runnable_part(run, runnable, since, stop) <= ALWAYS);
+    }
+
+    #[test]
     fn a_load_is_the_sum_of_what_all_count_for(
         members in prop::collection::vec((1..=10_000u32, 0..=ALWAYS), 0..40),
     ) {

@@ -38,7 +38,8 @@ EXPORT(u64, vtime_delta, (u64 ran, u32 weight), (ran, weight))
 EXPORT(u64, vtime_join, (u64 vtime, u64 clock, u32 weight, u64 tick, u64 owed),
        (vtime, clock, weight, tick, owed))
 EXPORT(s64, common_lead, (s64 lead, u32 weight, u64 tick), (lead, weight, tick))
-EXPORT(int, is_worth_moving, (s64 lead, u32 weight), (lead, weight))
+EXPORT(int, is_worth_moving, (s64 lead, u32 weight, u64 tick_ns, int cut),
+       (lead, weight, tick_ns, cut))
 EXPORT(u64, vtime_move, (u64 vtime, u64 from, u64 to), (vtime, from, to))
 EXPORT(u64, clock_pass, (u64 clock, u64 vtime), (clock, vtime))
 EXPORT(s64, rival_gap, (const struct pp_rival *a, const struct pp_rival *b, u64 *offset),

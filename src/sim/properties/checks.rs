@@ -71,13 +71,16 @@ impl Watch {
     }
 
     /// Whether an idle CPU leaves what only it can run alone, or an active one what
-    /// its memory node shares: but what is to be packed waits for the CPUs that it is packed on.
+    /// its memory node shares: but while all are active, what is to be packed waits for the CPUs that it is
+    /// packed on.
     fn leaves_alone(&self, kernel: &Kernel) -> bool {
         let own = |&cpu: &usize| {
             kernel.is_idle(cpu)
                 && kernel.waiting_on(cpu) + kernel.waiting_in(CPU_QUEUE_BASE + cpu) > 0
         };
-        let is_for_any = |task: &Task| task.name != PACKED;
+        let all_active =
+            self.order.iter().all(|&cpu| kernel.is_active(cpu) || !kernel.cpus[cpu].online);
+        let is_for_any = |task: &Task| !all_active || task.name != PACKED;
         let shared = |rank: usize| {
             let (cpu, mut llcs) = (self.order[rank], self.llcs.iter().enumerate());
             let of_node = |begin: usize| self.nodes[begin] == self.nodes[rank];
