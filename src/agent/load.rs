@@ -1,5 +1,7 @@
 //! How loaded the machine is, as `auto` wants to know it, and whether limits of cgroups hold tasks back.
 
+use std::collections::HashMap;
+
 use crate::bpf_intf::pp_limit;
 use crate::scheduler::snapshot::{Snapshot, busy_ns, util_now};
 
@@ -42,22 +44,30 @@ const THROTTLE_LOOKS: u32 = 4;
 /// Remembers whether cgroups are held to their `cpu.max`.
 #[derive(Default)]
 pub struct ThrottleMeter {
-    /// Periods in which one was, at the last look.
-    nr_throttled: u64,
+    /// By the cgroup's number, periods in which it was, at the last look.
+    nr_throttled: HashMap<u64, u64>,
     looks_left: u32,
 }
 
 impl ThrottleMeter {
+    /// Of a cgroup that was not there at the last look it is not known when it was held.
+    pub fn look(&mut self, limits: &[pp_limit]) {
+        let now = limits.iter().map(|limit| (limit.cgroup_id, limit.nr_throttled)).collect();
+        let before = std::mem::replace(&mut self.nr_throttled, now);
+        let is_held = |limit: &pp_limit| {
+            let was = before.get(&limit.cgroup_id);
+            limit.nr_held > 0 || was.is_some_and(|was| limit.nr_throttled > *was)
+        };
+        self.looks_left = if limits.iter().any(is_held) {
+            THROTTLE_LOOKS
+        } else {
+            self.looks_left.saturating_sub(1)
+        };
+    }
+
     /// Whether one was held lately.
-    pub fn is_recent(&mut self, limits: &[pp_limit]) -> bool {
-        let nr_throttled = limits.iter().map(|limit| limit.nr_throttled).sum();
-        let has_been = std::mem::replace(&mut self.nr_throttled, nr_throttled) != nr_throttled;
-        if has_been || limits.iter().any(|limit| limit.nr_held > 0) {
-            self.looks_left = THROTTLE_LOOKS;
-        }
-        let is_recent = self.looks_left > 0;
-        self.looks_left = self.looks_left.saturating_sub(1);
-        is_recent
+    pub fn is_recent(&self) -> bool {
+        self.looks_left > 0
     }
 }
 
@@ -116,11 +126,16 @@ mod tests {
         // SAFETY: plain numbers.
         let mut limit: pp_limit = unsafe { std::mem::zeroed() };
         let mut meter = ThrottleMeter::default();
-        assert!(!meter.is_recent(&[]) && !meter.is_recent(&[limit]));
+        let mut look = |limits: &[pp_limit]| {
+            meter.look(limits);
+            meter.is_recent()
+        };
+        assert!(!look(&[]) && !look(&[limit]));
         limit.nr_throttled = 1;
-        let looks: Vec<bool> = (0..6).map(|_| meter.is_recent(&[limit])).collect();
+        let looks: Vec<bool> = (0..6).map(|_| look(&[limit])).collect();
         assert_eq!(looks, [true, true, true, true, false, false]);
+        assert!(!look(&[]) && !look(&[limit]), "it has gone, and come");
         limit.nr_held = 1;
-        assert!(meter.is_recent(&[limit]), "it waits for its first period");
+        assert!(look(&[limit]), "it waits for its first period");
     }
 }

@@ -154,10 +154,15 @@ impl Chooser {
         due
     }
 
-    /// Which mode, and why.
+    /// Which mode, and why, at a look that is due.
     pub fn choose(&mut self, now: &Evidence, rules: &Rules) -> Ruled {
         // Also while something else decides: what it finds when that ends is no news.
         self.follow(now, rules);
+        self.rule(now, rules)
+    }
+
+    /// The same between two looks: for how long it has been busy or calm is counted in these.
+    pub fn rule(&self, now: &Evidence, rules: &Rules) -> Ruled {
         match now.profile {
             _ if !rules.power_profile => {}
             PowerProfile::Performance => {
@@ -255,6 +260,9 @@ mod tests {
         let limited = Evidence { throttles: true, ..pressed };
         assert_eq!(modes(limited, 50), [Mode::Packing; 50], "who waits for cpu.max wants no CPU");
         assert_eq!(modes(pressed, 2), [Mode::Packing, Mode::Spread], "waiting is evidence too");
+        for _ in 0..10 {
+            assert_eq!(chooser.rule(&quiet(), &rules).mode, Mode::Spread, "no look");
+        }
     }
 
     #[test]

@@ -190,17 +190,15 @@ impl InForce {
         done
     }
 
-    /// An interrupt that somebody has moved since is theirs from then on.
+    /// An interrupt that somebody has moved since is theirs from then on. Looked at each time, so that it is known
+    /// before the kernel moves it too.
     fn leave_foreign_irqs(&mut self) {
-        let targets = self.irqs.targets().iter();
-        let due = targets
-            .filter(|(path, target)| self.asked.get(*path) != Some(&Want::Irq((*target).clone())));
+        let targets = self.irqs.targets().keys();
         let is_foreign = |path: &Path| {
             let held = self.held.get(path);
             held.is_some_and(|held| record::read(path).is_ok_and(|now| !held.ours.contains(&now)))
         };
-        let foreign: Vec<_> =
-            due.map(|(path, _)| path.clone()).filter(|path| is_foreign(path)).collect();
+        let foreign: Vec<_> = targets.filter(|path| is_foreign(path)).cloned().collect();
         foreign.iter().for_each(|path| self.irqs.refuse(path));
     }
 

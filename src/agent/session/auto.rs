@@ -11,8 +11,9 @@ use crate::settings::auto::Evidence;
 use crate::settings::hints::EppByMode;
 
 impl Session<'_> {
-    /// Has `auto` choose; what cannot be done is said and tried again.
-    pub(super) fn choose(&mut self) {
+    /// Has `auto` choose, at a look that `is_due` or as something is asked for meanwhile; what cannot be done is
+    /// said and tried again.
+    pub(super) fn choose(&mut self, is_due: bool) {
         let now = match self.scheduler.snapshot(&self.ranks) {
             Ok(now) => now,
             Err(err) => return warn!("cannot measure the load: {err:#}"),
@@ -21,7 +22,10 @@ impl Session<'_> {
             Ok(limits) => limits,
             Err(err) => return warn!("cannot see which cgroups are limited: {err:#}"),
         };
-        let (load_pct, throttles) = (self.load.pct(&now), self.throttled.is_recent(&limits));
+        let load_pct = self.load.pct(&now);
+        if is_due {
+            self.throttled.look(&limits);
+        }
         // What we have set ourselves is no evidence.
         let sets_epp =
             self.kept.desired.hints.epp != EppByMode::default() || self.kept.hints.holds_epp();
@@ -29,13 +33,18 @@ impl Session<'_> {
             PowerProfile::Unknown if !sets_epp => None,
             profile => Some(profile),
         };
-        let evidence = Evidence::gather(load_pct, throttles, profile);
+        let evidence = Evidence::gather(load_pct, self.throttled.is_recent(), profile);
         let rules = &self.kept.desired.rules;
+        let ruled = if is_due {
+            self.chooser.choose(&evidence, rules)
+        } else {
+            self.chooser.rule(&evidence, rules)
+        };
         let (mode, reason) = self.energy.choose(Look {
             now: &now,
             evidence: &evidence,
             rules,
-            ruled: self.chooser.choose(&evidence, rules),
+            ruled,
             latency_budget: self.policy.latency_budget,
             is_watched: self.leases.left(Instant::now()).is_some(),
         });

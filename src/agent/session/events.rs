@@ -65,7 +65,7 @@ impl Session<'_> {
         self.set_timer();
         let news = std::mem::replace(&mut self.kept.profile, desktop.profile) != desktop.profile;
         if news && self.kept.desired.choice == Choice::Auto {
-            self.choose();
+            self.choose(false);
         }
     }
 

@@ -123,7 +123,7 @@ impl<'a> Session<'a> {
         session.hint();
         // The first choice needs no waiting.
         if session.kept.desired.choice == Choice::Auto {
-            session.choose();
+            session.choose(true);
         }
         session.set_timer();
         session.classify()?;
@@ -162,7 +162,7 @@ impl<'a> Session<'a> {
             warn!("cannot stop watching: {err:#}");
         }
         if self.kept.desired.choice == Choice::Auto && self.chooser.is_due() {
-            self.choose();
+            self.choose(true);
         }
         let table = &self.kept.desired.table;
         if !table.is_empty()
@@ -180,6 +180,8 @@ impl<'a> Session<'a> {
         let applied = self.scheduler.apply(policy, &self.ranks)?;
         self.policy = policy;
         self.kept.desired.mode = policy.mode;
+        // Who has asked for something else is to know that it cannot be.
+        self.hints_fail = false;
         self.hint();
         let took_us = applied.took.as_secs_f64() * 1e6;
         // Modes that take turns are not news.
@@ -279,10 +281,11 @@ impl<'a> Session<'a> {
         self.energy = EnergyChoice::new(&self.ranks, source, &self.kept.desired.args);
         if choice == Choice::Auto {
             // One that goes on remembers that the machine is busy.
-            if before != Choice::Auto {
-                self.chooser = Chooser::default();
+            let begins = before != Choice::Auto;
+            if begins {
+                (self.chooser, self.throttled) = Default::default();
             }
-            self.choose();
+            self.choose(begins);
         }
         self.set_timer();
     }
