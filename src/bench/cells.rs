@@ -1,5 +1,4 @@
-//! What the tables say, in the terminal and in the report: a load on its own, and groups of
-//! loads.
+//! What the tables say, in the terminal and in the report: a load on its own, and groups of loads.
 
 use powerpack_workload::has_percentile;
 use serde::Serialize;
@@ -365,10 +364,8 @@ pub mod tests {
         let rows: Vec<&str> = table.rows.iter().map(|row| row[0].text.as_str()).collect();
         assert_eq!(rows[0], "page: response, median, us", "of too few no other percentile");
         assert_eq!(rows[1..3], ["sound: response, median, us", "sound: response, 99 %, us"]);
-        assert_eq!(
-            (table.rows[1][1].text.as_str(), table.rows[2][1].text.as_str()),
-            ("300", "600")
-        );
+        let of_sound = (table.rows[1][1].text.as_str(), table.rows[2][1].text.as_str());
+        assert_eq!(of_sound, ("300", "600"));
         assert!(!rows.iter().any(|row| row.contains("hog")), "it answers nothing");
     }
 

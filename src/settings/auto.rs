@@ -110,7 +110,8 @@ impl Evidence {
 }
 
 /// By the energy/performance preference of the first CPUs. Without one scx_utils takes the governor's name, but
-/// that is no wish: `performance` is the default of many servers, and with intel_pstate `powersave` of all others.
+/// nobody need have asked for that: `performance` is the default of many servers, and `powersave` that of
+/// intel_pstate elsewhere.
 fn profile_of_cpus() -> PowerProfile {
     if Path::new(PREFERENCE).exists() { fetch_power_profile(true) } else { PowerProfile::Unknown }
 }
@@ -258,7 +259,7 @@ mod tests {
         assert_eq!(modes(between, 50), [Mode::Packing; 50]);
         let pressed = Evidence { pressure_pct: 25.0, ..quiet() };
         let limited = Evidence { throttles: true, ..pressed };
-        assert_eq!(modes(limited, 50), [Mode::Packing; 50], "who waits for cpu.max wants no CPU");
+        assert_eq!(modes(limited, 50), [Mode::Packing; 50], "a task held to cpu.max needs no CPU");
         assert_eq!(modes(pressed, 2), [Mode::Packing, Mode::Spread], "waiting is evidence too");
         for _ in 0..10 {
             assert_eq!(chooser.rule(&quiet(), &rules).mode, Mode::Spread, "no look");

@@ -203,7 +203,7 @@ impl InForce {
     }
 
     /// The kernel moves an interrupt away from a CPU that goes, to all that are left or that there are, and leaves it
-    /// there when the CPU comes back, as after a suspend: that is nobody's wish. What it has set counts as ours, and
+    /// there when the CPU comes back, as after a suspend: nobody has asked for that. What it has set counts as ours, and
     /// ours is written again.
     fn take_over_what_hotplug_moved(&mut self) {
         let now = hotplugs(&self.root);
