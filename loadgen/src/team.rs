@@ -91,8 +91,7 @@ fn team(
         let (done, seed) = (done.clone(), nth * (workers as u64 + 1) + worker as u64);
         calls.push(call);
         threads.push(Worker::of(kind, seed, load, 0).start(move |worker| {
-            while let Ok(at) = called.recv() {
-                worker.called(at);
+            while worker.next(&called, |&at| at).is_some() {
                 worker.burn(run_ns);
                 // The leader waits for all it has called.
                 let _ = done.send(clock::now_ns());

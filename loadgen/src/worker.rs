@@ -87,7 +87,7 @@ impl Worker {
     }
 
     /// Was called by another thread at `called`: until now that is its wake-up latency.
-    pub fn called(&mut self, called: u64) {
+    fn called(&mut self, called: u64) {
         let settled = self.settled(called);
         self.record.woken(clock::now_ns() - called, settled);
     }
@@ -121,7 +121,7 @@ impl Worker {
 
     /// What comes next, of which `sent` says when; `None`: there is no more. A thread that need not wait for it is
     /// not woken.
-    fn next<T>(&mut self, from: &Receiver<T>, sent: impl Fn(&T) -> u64) -> Option<T> {
+    pub fn next<T>(&mut self, from: &Receiver<T>, sent: impl Fn(&T) -> u64) -> Option<T> {
         if let Ok(next) = from.try_recv() {
             return Some(next);
         }
