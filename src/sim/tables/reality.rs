@@ -16,8 +16,8 @@ pub(super) const NEAR_PCT: f64 = 5.0;
 pub(super) const BACKGROUND: &str = "0.01/1000";
 /// A CPU is used from this share of time on (%), as on the measured pages (src/bench/meter.rs).
 const USED_PCT: f64 = 0.5;
-/// The loads of VMs by the beginning of their names.
-const KINDS: [&str; 3] = ["light", "herd", "stairs"];
+/// The loads of VMs by the beginning of their names; the last are all others.
+const KINDS: [&str; 3] = ["herd", "stairs", ""];
 /// The kernel's own class in the laboratory, among the modes there: in a table of its own.
 pub(super) const KERNEL: &str = "eas";
 
@@ -140,31 +140,40 @@ impl Off {
     }
 }
 
-/// A table of the rows above it.
+/// A table of the rows above it: what those of each kind of load and mode come to.
 fn print_sums(offs: &[Off]) {
     println!();
     head(&[
         "loads",
+        "mode",
         "a CPU is off by at most",
         "the longest response by, ms",
         "overruns by",
-        &format!("packing uses as many CPUs ({USED_PCT} % or more) in"),
+        &format!("as many CPUs are used ({USED_PCT} % or more) in"),
     ]);
-    KINDS.iter().for_each(|kind| row(sum(kind, offs)));
+    let mut sums: BTreeMap<(usize, &str), Vec<&Off>> = BTreeMap::new();
+    for off in offs {
+        sums.entry((kind_of(&off.workload), &off.mode)).or_default().push(off);
+    }
+    sums.into_iter().for_each(|((kind, mode), offs)| row(sum(kind, mode, &offs)));
 }
 
-/// A row: what those of the loads that are called `kind` come to.
-fn sum(kind: &str, offs: &[Off]) -> [String; 5] {
-    let rows: Vec<&Off> = offs.iter().filter(|off| off.workload.starts_with(kind)).collect();
-    let most = |of: fn(&Off) -> f64| rows.iter().map(|off| of(off)).fold(0.0, f64::max);
-    let packing: Vec<&&Off> = rows.iter().filter(|off| off.mode == "packing").collect();
-    let same = packing.iter().filter(|off| off.same_cpus).count();
+/// Which of [`KINDS`] the load is.
+fn kind_of(workload: &str) -> usize {
+    KINDS.iter().position(|kind| workload.starts_with(kind)).unwrap_or(KINDS.len() - 1)
+}
+
+/// A row: what those of a kind of load and a mode come to.
+fn sum(kind: usize, mode: &str, offs: &[&Off]) -> [String; 6] {
+    let most = |of: fn(&Off) -> f64| offs.iter().map(|off| of(off)).fold(0.0, f64::max);
+    let same = offs.iter().filter(|off| off.same_cpus).count();
     [
-        kind.to_owned(),
+        Some(KINDS[kind]).filter(|name| !name.is_empty()).unwrap_or("others").to_owned(),
+        mode.to_owned(),
         format!("{:.1}", most(|off| off.pct)),
         format!("{:.1}", most(|off| off.longest_ms)),
-        rows.iter().map(|off| off.overruns).sum::<u64>().to_string(),
-        format!("{same} of {} rows", packing.len()),
+        offs.iter().map(|off| off.overruns).sum::<u64>().to_string(),
+        format!("{same} of {} rows", offs.len()),
     ]
 }
 
@@ -293,13 +302,11 @@ mod tests {
             longest_ms: pct,
             same_cpus,
         };
-        let offs = [
-            off("herd-5", "packing", 2.0, true),
-            off("herd-20", "packing", 3.7, false),
-            off("herd-5", "spread", 3.0, false),
-            off("stairs-5", "packing", 45.0, true),
-        ];
-        assert_eq!(sum("herd", &offs), ["herd", "3.7", "3.7", "3", "1 of 2 rows"]);
+        let offs = [off("herd-5", "packing", 2.0, true), off("herd-20", "packing", 3.7, false)];
+        let offs: Vec<&Off> = offs.iter().collect();
+        let herd = sum(kind_of("herd-5"), "packing", &offs);
+        assert_eq!(herd, ["herd", "packing", "3.7", "3.7", "2", "1 of 2 rows"]);
+        assert_eq!(sum(kind_of("tiny"), "eevdf", &[])[0], "others");
     }
 
     #[test]
