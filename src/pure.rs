@@ -70,6 +70,14 @@ struct Need {
     is_short: i32,
 }
 
+/// `struct pp_cpu_max`.
+#[repr(C)]
+struct CpuMax {
+    quota_ns: u64,
+    period_ns: u64,
+    burst_ns: u64,
+}
+
 /// `struct pp_added`.
 #[repr(C)]
 struct Added {
@@ -114,6 +122,7 @@ unsafe extern "C" {
     safe fn native_may_preempt(ran: u64, left: u64, taken: u64, own: i32) -> i32;
     safe fn native_slice_of_ticks(tick: u64) -> u64;
     safe fn native_slice_over(expected: u64, ran: u64, slice: u64, short_waits: i32) -> i32;
+    safe fn native_is_other_limit(limit: &CpuMax, max: &CpuMax) -> i32;
     safe fn native_periods_over(began: u64, period: u64, now: u64) -> u64;
     safe fn native_budget_refill(budget: i64, periods: u64, quota: u64, burst: u64) -> i64;
     safe fn native_budget_excess(budget: i64, quota: u64, burst: u64) -> i64;
@@ -342,12 +351,25 @@ fn an_outrun_estimate_doubles() {
 }
 
 #[test]
+fn a_limit_is_another_one_by_any_of_its_parts() {
+    let cpu_max =
+        |[quota_ns, period_ns, burst_ns]: [u64; 3]| CpuMax { quota_ns, period_ns, burst_ns };
+    let other = |limit, max| native_is_other_limit(&cpu_max(limit), &cpu_max(max)) == 1;
+    assert!(!other([20, 100, 5], [20, 100, 5]));
+    for max in [[30, 100, 5], [20, 50, 5], [20, 100, 0], [0, 100, 5]] {
+        assert!(other([20, 100, 5], max), "{max:?}");
+    }
+    assert!(other([0, 100, 5], [20, 100, 5]) && !other([0, 100, 5], [0, 50, 0]), "there is none");
+}
+
+#[test]
 fn a_budget_is_refilled_to_quota_and_burst_and_pays_debts() {
     assert_eq!(native_budget_refill(0, 1, 20, 0), 20);
     assert_eq!(native_budget_refill(15, 1, 20, 0), 20, "what is left of a period is lost");
     assert_eq!(native_budget_refill(15, 1, 20, 10), 30, "but for the burst");
     assert_eq!(native_budget_refill(-50, 1, 20, 10), -30);
     assert_eq!(native_budget_refill(-50, 3, 20, 0), 10);
+    assert_eq!(native_budget_refill(25, 1, 20, 0), 20, "what was given back late is not kept");
     // The longest that the kernel takes, after a year of one-millisecond periods.
     let max = (1 << 44) * 1000;
     assert_eq!(native_budget_refill(-1, 31_536_000_000, max as u64, 0), max);

@@ -17,6 +17,11 @@
 		return pp_##name args;                                                             \
 	}
 
+EXPORT(int, is_other_limit, (const struct pp_cpu_max *now, const struct pp_cpu_max *max),
+       (&(struct pp_limit){ .quota_ns = now->quota_ns,
+			    .period_ns = now->period_ns,
+			    .burst_ns = now->burst_ns },
+	max))
 EXPORT(u64, periods_over, (u64 began, u64 period, u64 now), (began, period, now))
 EXPORT(s64, budget_refill, (s64 budget, u64 periods, u64 quota, u64 burst),
        (budget, periods, quota, burst))
