@@ -121,6 +121,8 @@ unsafe extern "C" {
     safe fn native_should_preempt(gap: i64, run: u64, left: u64, expected: u64, ran: u64) -> i32;
     safe fn native_may_preempt(ran: u64, left: u64, taken: u64, own: i32) -> i32;
     safe fn native_slice_of_ticks(tick: u64) -> u64;
+    safe fn native_is_rt_long(expected: u64, since: u64) -> i32;
+    safe fn native_short_waits(queued: &[i64; 4]) -> i32;
     safe fn native_slice_over(expected: u64, ran: u64, slice: u64, short_waits: i32) -> i32;
     safe fn native_is_other_limit(limit: &CpuMax, max: &CpuMax) -> i32;
     safe fn native_periods_over(began: u64, period: u64, now: u64) -> u64;
@@ -152,6 +154,7 @@ unsafe extern "C" {
         now: u64,
         since: &mut u64,
     ) -> u32;
+    safe fn native_size_room(node: &Sizing) -> i64;
     safe fn native_needed_with_spills(needed: u32, end: u32, ceiling: u32, spills: u32) -> u32;
     safe fn native_is_overdue(
         policy: &pp_policy,
@@ -330,6 +333,25 @@ fn a_slice_ends_sooner_for_short_tasks_and_only_if_it_is_long() {
     assert_eq!(over(MS / 10, MS, 1), 0, "short among short");
     assert_eq!(over(MS / 10, 2 * MS, 1), 1);
     assert_eq!(over(MS / 10, 3 * MS, 0), 1, "the slice is used up");
+}
+
+#[test]
+fn who_needs_less_than_a_ms_does_not_wait_for_a_slice() {
+    let short = |run_ns| {
+        let mut queued = [0; 4];
+        queued[native_run_class(run_ns) as usize] = 1;
+        native_short_waits(&queued) == 1
+    };
+    assert!([0, 100_000, MS / 2, MS - 1].into_iter().all(short));
+    assert!(![MS, 2 * MS, 50 * MS].into_iter().any(short));
+}
+
+#[test]
+fn a_cpu_is_left_to_real_time_tasks_that_keep_it_or_have_kept_it_for_long() {
+    let long = |expected, since| native_is_rt_long(expected, since) == 1;
+    assert!(!long(0, 0) && !long(MS / 2 - 1, MS / 2 - 1));
+    assert!(long(MS / 2, 0), "they do as a rule");
+    assert!(long(0, MS / 2), "they have now");
 }
 
 #[test]

@@ -88,6 +88,7 @@ fn a_node_is_given_up_after_a_second_with_next_to_nothing() {
     assert_eq!(hold(7, 4, 3000), 6, "that begins again");
     assert_eq!(hold(6, 4, 4000), 4);
     assert_eq!(hold(4, 4, 4001), 4, "and stays so");
+    assert_eq!(native_hold_node(&node, 4, 4, 4, 9000 * MS, &mut 0), 4, "it had none");
     let gone = Sizing::default();
     assert_eq!(native_hold_node(&gone, 4, 7, 4, 5000 * MS, &mut since), 4, "all are offline");
 }
@@ -109,6 +110,15 @@ fn a_ceiling_is_one_of_cores_however_many_threads_they_have() {
         assert_eq!(size_smt(&policy, &[0, 1024].repeat(4), 8000, 2), (4, 4));
         assert_eq!(size_smt(&policy, &[0, 0, 1024, 1024, 1024, 0, 1024], 8000, 2), (5, 5));
     }
+}
+
+#[test]
+fn room_is_what_the_needed_cpus_take_beyond_the_demand() {
+    let room = |demand| {
+        let (nodes, _) = sized(&packing(2), &[1000; 4], 1, &[demand]);
+        native_size_room(&nodes[0])
+    };
+    assert_eq!([0, 300, 800, 801, 1600, 1900].map(room), [800, 500, 0, 799, 0, -300]);
 }
 
 #[test]

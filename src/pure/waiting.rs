@@ -22,7 +22,16 @@ struct Queued {
     waiting_ns: u64,
 }
 
+/// `struct pp_candidate`.
+#[repr(C)]
+struct Candidate {
+    util: u32,
+    capacity: u32,
+    is_prev: u32,
+}
+
 unsafe extern "C" {
+    safe fn native_has_room(policy: &pp_policy, cpu: &Candidate, util: u32) -> i32;
     safe fn native_expected_wait(queued: &[i64; 4], class: u32, left: u64, servers: u32) -> u64;
     fn native_longest_wait(queue: &Queued, running_left: u64, run_left: u64, servers: u32) -> u64;
     safe fn native_should_wait(policy: &pp_policy, task: &Wait) -> i32;
@@ -41,6 +50,23 @@ fn a_longer_run_does_not_delay_a_shorter_one() {
     assert_eq!(native_expected_wait(&queued, native_run_class(5 * MS), MS, 1), 11 * MS);
     assert_eq!(native_expected_wait(&queued, 3, 0, 2), 5 * MS);
     assert_eq!(native_expected_wait(&[-5, 0, 0, 0], 3, 0, 1), 0, "a count gone wrong is no wait");
+}
+
+#[test]
+fn runs_are_of_four_lengths() {
+    let of = |us: u64| native_run_class(us * 1000);
+    assert_eq!([0, 255, 256, 999, 1000, 3999, 4000].map(of), [0, 0, 1, 1, 2, 2, 3]);
+}
+
+#[test]
+fn a_cpu_has_room_up_to_the_fill_level() {
+    let room = |util, is_prev, of_task| {
+        let cpu = Candidate { util, capacity: 500, is_prev };
+        native_has_room(&packing(4), &cpu, of_task) == 1
+    };
+    assert!(room(300, 0, 100) && !room(300, 0, 101));
+    assert!(room(400, 1, 300) && !room(401, 1, 300), "what it uses there is counted once");
+    assert!(room(100, 1, 300) && !room(101, 1, 300), "it has slept, and will use more");
 }
 
 #[test]
@@ -75,6 +101,8 @@ fn the_last_one_waits_for_all_but_itself() {
     assert_eq!(longest(two, 2, 0, 0, MS / 5, 2), (MS / 5 + 1 + 2 * MS) / 2);
     // Three of 2 ms, the first of which runs: what the third waits.
     assert_eq!(longest([0, 0, 2 * MS, 0], 1, 0, 2 * MS, 2 * MS, 1), 4 * MS + 1);
+    // Of two of a class either may be the last one.
+    assert_eq!(longest([0, 0, 3 * MS, 0], 1, 0, 0, 2 * MS, 1), 3 * MS);
     // A hog that joins short ones is behind them.
     assert_eq!(longest([0, MS, 0, 0], 2, 0, 0, 50 * MS, 1), MS);
 }
@@ -91,6 +119,16 @@ fn what_is_promised_decays_as_it_is_made_up_for() {
         util = native_util_decay(util, MS / 2);
         let together = native_promise_left(promised, ms * MS) + i64::from(util >> 20);
         assert!((together - 512).abs() < 12, "{together} after {ms} ms");
+    }
+}
+
+#[test]
+fn no_more_is_promised_than_the_largest_machine_has() {
+    let max = i64::from(intf::pp_limits_PP_MAX_CPUS) * 1024 << 8;
+    for promised in [max + 1, max << 5, i64::MAX] {
+        assert_eq!(native_promise_left(promised, 0), max);
+        assert_eq!(native_promise_left(promised, 32 << 20), native_promise_left(max, 32 << 20));
+        assert_eq!(native_promise_left(-promised, 0), -max);
     }
 }
 

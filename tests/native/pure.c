@@ -74,6 +74,7 @@ EXPORT(u32, next_active, (u32 end, u32 needed, u32 ceiling, u64 now, u64 hold, u
 EXPORT(u32, hold_node,
        (const struct pp_sizing *node, u32 begin, u32 end, u32 needed, u64 now, u64 *since),
        (node, begin, end, needed, now, since))
+EXPORT(s64, size_room, (const struct pp_sizing *node), (node))
 EXPORT(u32, needed_with_spills, (u32 needed, u32 end, u32 ceiling, u32 spills),
        (needed, end, ceiling, spills))
 
@@ -84,6 +85,10 @@ EXPORT(u32, missing, (u32 util_est, u32 util), (util_est, util))
 EXPORT(s64, promise_left, (s64 promised, u64 dt), (promised, dt))
 EXPORT(int, should_wait, (const struct pp_policy *policy, const struct pp_wait *task),
        (policy, task))
+EXPORT(int, has_room, (const struct pp_policy *policy, const struct pp_candidate *cpu, u32 util),
+       (policy, cpu, util))
+EXPORT(int, is_rt_long, (u64 expected, u64 since), (expected, since))
+EXPORT(int, short_waits, (const s64 *queued), (queued))
 EXPORT(int, is_overdue,
        (const struct pp_policy *policy, const s64 *queued, u32 servers, u64 waiting, u32 budgets),
        (policy, queued, servers, waiting, budgets))
