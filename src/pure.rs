@@ -164,6 +164,8 @@ unsafe extern "C" {
         budgets: u32,
     ) -> i32;
     safe fn native_is_migration_off(levels: u32, current: i32, prologue: u32) -> i32;
+    safe fn native_is_kept_small(uclamp_max: u32, smallest: u32, nr_kinds: u32) -> i32;
+    safe fn native_is_off_demand(scope: u32, on_surplus: i32) -> i32;
     safe fn native_larger_scope(scope: u32, kind: u32) -> u32;
     safe fn native_est_behind(est: u32, capacity: u32) -> u32;
     safe fn native_is_behind(run_ns: u64, period_ns: u64, freq: u32) -> i32;
@@ -187,6 +189,7 @@ unsafe extern "C" {
     safe fn native_next_rank(set: &Set, nr_words: u32, rank: u32) -> i32;
     safe fn native_pick_surplus(view: &View) -> i32;
     safe fn native_whole_cores(idle: u64, siblings: u64, threads: u32) -> u64;
+    safe fn native_is_crowded(idle: u64, siblings: u64, threads: u32, bit: u64) -> i32;
     safe fn native_ranks_below(end: u32, word: u32) -> u64;
     fn native_size(
         policy: &pp_policy,

@@ -12,6 +12,12 @@ fn a_task_fits_the_smallest_kind_with_a_margin() {
 }
 
 #[test]
+fn a_clamp_to_what_the_smallest_cores_have_keeps_a_task_there() {
+    let kept = |uclamp_max| native_is_kept_small(uclamp_max, 400, 2) == 1;
+    assert!(kept(300) && kept(400) && !kept(401));
+}
+
+#[test]
 fn a_task_that_is_behind_fits_the_next_kind_and_none_is_larger_than_the_largest() {
     let kinds = [400, 700, 1024, 0];
     let kind = |capacity| native_fit_kind(native_util_behind(capacity, 1024), 0, 1024, &kinds, 3);

@@ -46,6 +46,35 @@ fn a_memory_node_is_left_only_if_nothing_is_idle_there() {
 }
 
 #[test]
+fn of_those_that_are_alike_the_lowest_rank_is_picked_on_a_large_machine_too() {
+    let idle = bits(&[70, 130, 200, 400]);
+    let view = View {
+        idle: &idle,
+        siblings: &bits(&[]),
+        allowed: &EVERYWHERE,
+        among: &EVERYWHERE,
+        near: &range(0, 8),
+        node: None,
+        idle_words: in_use(&idle),
+        nr_words: WORDS as u32,
+        threads: 1,
+        whole_only: 0,
+    };
+    let pick = |view: &View| native_pick_idle(&packing(512), view, 2);
+    assert_eq!(pick(&view), 70);
+    assert_eq!(pick(&View { node: Some(&range(0, 64)), ..view }), 70, "the node has none");
+    assert_eq!(pick(&View { node: Some(&range(100, 512)), ..view }), 130);
+}
+
+#[test]
+fn a_task_is_crowded_if_its_core_has_another_one() {
+    // Two cores of two threads: 0 and 1, 2 and 3.
+    let crowded = |idle, rank: u32| native_is_crowded(idle, 0b0101, 2, 1 << rank) == 1;
+    assert!(!crowded(0b0101, 1) && !crowded(0b0110, 0) && !crowded(0b0111, 3));
+    assert!(crowded(0b1100, 0) && crowded(0b1100, 1) && crowded(0b0001, 3));
+}
+
+#[test]
 fn words_without_a_bit_are_passed_over() {
     let from = |word| native_word_in_use(0b1000_0010, 8, word);
     assert_eq!([0, 1, 2, 7, 8].map(from), [1, 1, 7, 7, 8]);

@@ -47,3 +47,13 @@ fn a_word_of_the_user_goes_before_capacity_and_capacity_before_size() {
         assert_eq!(native_scope_of(&policy, &need), scope);
     }
 }
+
+#[test]
+fn the_active_set_grows_for_what_is_to_run_on_it() {
+    let off = |scope, on_surplus: bool| native_is_off_demand(scope, on_surplus.into()) == 1;
+    let spilled = [intf::pp_scope_PP_SCOPE_ACTIVE, intf::pp_scope_PP_SCOPE_PACKED];
+    assert!(spilled.iter().all(|&scope| !off(scope, false) && !off(scope, true)));
+    let at_home = [intf::pp_scope_PP_SCOPE_USABLE, intf::pp_scope_PP_SCOPE_KIND + 1];
+    assert!(at_home.iter().all(|&scope| !off(scope, false) && off(scope, true)));
+    assert!([false, true].into_iter().all(|on| off(intf::pp_scope_PP_SCOPE_EFFICIENT, on)));
+}

@@ -92,6 +92,9 @@ EXPORT(int, short_waits, (const s64 *queued), (queued))
 EXPORT(int, is_overdue,
        (const struct pp_policy *policy, const s64 *queued, u32 servers, u64 waiting, u32 budgets),
        (policy, queued, servers, waiting, budgets))
+EXPORT(int, is_kept_small, (u32 uclamp_max, u32 smallest, u32 nr_kinds),
+       (uclamp_max, smallest, nr_kinds))
+EXPORT(int, is_off_demand, (u32 scope, int on_surplus), (scope, on_surplus))
 EXPORT(u32, larger_scope, (u32 scope, u32 kind), (scope, kind))
 EXPORT(u32, est_behind, (u32 est, u32 capacity), (est, capacity))
 EXPORT(int, is_behind, (u64 run_ns, u64 period_ns, u32 freq), (run_ns, period_ns, freq))
@@ -125,6 +128,8 @@ EXPORT(u32, word_in_use, (u64 words, u32 nr_words, u32 word), (words, nr_words, 
 EXPORT(s32, next_rank, (const u64 *set, u32 nr_words, u32 rank), (set, nr_words, rank))
 EXPORT(s32, pick_surplus, (const struct pp_view *view), (view))
 EXPORT(u64, whole_cores, (u64 idle, u64 siblings, u32 threads), (idle, siblings, threads))
+EXPORT(int, is_crowded, (u64 idle, u64 siblings, u32 threads, u64 bit),
+       (idle, siblings, threads, bit))
 EXPORT(u64, ranks_below, (u32 end, u32 word), (end, word))
 
 /* The needed prefixes of @nr_nodes nodes of as many ranks each, from the demands in
