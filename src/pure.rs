@@ -102,6 +102,8 @@ unsafe extern "C" {
     safe fn native_util_decay(util: u32, dt: u64) -> u32;
     safe fn native_util_run(util: u32, dt: u64, capacity: u32) -> u32;
     safe fn native_work(ran: u64, capacity: u32) -> u64;
+    safe fn native_capacity_now(capacity: u32, freq: u32) -> u32;
+    safe fn native_util(util_fp: u32) -> u32;
     safe fn native_util_est(est: u32, util: u32) -> u32;
     safe fn native_run_est(est: u64, run: u64) -> u64;
     safe fn native_latency_bucket(ns: u64) -> u32;
@@ -130,6 +132,7 @@ unsafe extern "C" {
     safe fn native_budget_excess(budget: i64, quota: u64, burst: u64) -> i64;
     safe fn native_grant(budget: i64, want: i64) -> i64;
     safe fn native_releases(budget: i64) -> u32;
+    safe fn native_is_share_due(run: u64, runnable: u64, since: u64, stop: u32) -> i32;
     safe fn native_runnable_part(run: u64, runnable: u64, since: u64, stop: u32) -> u32;
     safe fn native_counts_for(weight: u32, part: u32, others: u64, others_part: u32) -> u32;
     safe fn native_count_word(counts: u32, part: u32) -> u32;
@@ -180,6 +183,7 @@ unsafe extern "C" {
         capacity: u32,
         floor: u32,
     ) -> u32;
+    safe fn native_perf_known(age_ns: u64, nr_runs: u32) -> i32;
     safe fn native_perf_others_wait(nr: i32, waiting_ns: u64) -> i32;
     safe fn native_perf_next(target: u32, current: u32, capacity: u32, peak: u32) -> u32;
     safe fn native_perf_note(peaks: &mut pp_perf_peaks, target: u32, now: u64) -> u32;
@@ -265,6 +269,20 @@ fn work_is_time_by_the_speed_of_the_cpu() {
     assert_eq!(native_work(3 * MS, 256), 3 * MS / 4);
     // A day in one go.
     assert_eq!(native_work(86_400_000 * MS, 512), 43_200_000 * MS);
+}
+
+#[test]
+fn a_slow_clock_leaves_a_part_of_the_capacity() {
+    assert_eq!([0, 256, 1024].map(|freq| native_capacity_now(400, freq)), [400, 100, 400]);
+}
+
+#[test]
+fn utilization_is_rounded_to_the_nearest() {
+    let half = FULL / 2048;
+    assert_eq!(
+        [0, half - 1, half, FULL - half, FULL].map(|util| native_util(util)),
+        [0, 0, 1, 1024, 1024]
+    );
 }
 
 #[test]

@@ -17,6 +17,12 @@ fn the_performance_target_is_what_a_cpu_needs_and_no_less_than_pays() {
 }
 
 #[test]
+fn a_task_is_known_that_is_old_enough_and_has_slept() {
+    let known = |age_ms, nr_runs| native_perf_known(age_ms * MS, nr_runs) == 1;
+    assert!(known(128, 4) && !known(127, 4) && !known(9000, 3));
+}
+
+#[test]
 fn the_performance_target_rises_at_once_and_falls_to_what_was_needed_lately() {
     let next = |target, current, peak| native_perf_next(target, current, 1024, peak);
     assert_eq!(next(564, 500, 564), 564);
@@ -45,4 +51,7 @@ fn what_was_needed_is_remembered_for_one_to_two_windows() {
     assert_eq!(native_perf_peak(&peaks, 1192 * MS - 1), 400);
     assert_eq!(native_perf_peak(&peaks, 1192 * MS), 300);
     assert_eq!(native_perf_peak(&peaks, 1256 * MS), 0, "a CPU that has been idle since");
+    let mut later = peaks;
+    assert_eq!(native_perf_note(&mut later, 100, 1255 * MS), 300);
+    assert_eq!(native_perf_note(&mut peaks, 100, 1256 * MS), 100);
 }

@@ -3,8 +3,8 @@
 use proptest::prelude::*;
 
 use super::{
-    MS, native_count_word, native_counts_for, native_load_counts, native_load_of, native_load_part,
-    native_part, native_runnable_part, native_weight_of,
+    MS, native_count_word, native_counts_for, native_is_share_due, native_load_counts,
+    native_load_of, native_load_part, native_part, native_runnable_part, native_weight_of,
 };
 use crate::bpf_intf as intf;
 
@@ -57,6 +57,17 @@ fn a_long_run_counts_while_it_lasts_and_short_ones_by_their_time() {
     assert!(part(MS, SLEEPS).abs_diff(ALWAYS * 3 / 10) <= 32, "to a sixteenth");
     assert_eq!(native_runnable_part(MS, 3 * MS, 3 * MS, GOES_ON), ALWAYS, "it has waited");
     assert_eq!(native_runnable_part(MS, 3 * MS, 0, GOES_ON), ALWAYS, "another CPU's clock");
+}
+
+#[test]
+fn a_task_is_counted_when_that_has_changed_what_others_have() {
+    let due = |run, runnable, since, stop| native_is_share_due(run, runnable, since, stop) == 1;
+    let us = MS / 1000;
+    assert!(due(0, 4 * MS, 4 * MS, GOES_ON) && !due(3 * MS, 4 * MS - 1, 99 * MS, GOES_ON));
+    assert!(due(MS, MS, 100 * MS, SLEEPS), "the others may have gone");
+    assert!(due(5 * MS, MS, MS, SLEEPS), "a long run has ended");
+    assert!(!due(5 * MS, MS, MS, GOES_ON) && !due(3 * MS, MS, MS, SLEEPS));
+    assert!(due(0, 50 * us, MS, EXITS) && !due(0, 50 * us - 1, MS, EXITS));
 }
 
 #[test]

@@ -31,6 +31,8 @@ EXPORT(u32, releases, (s64 budget), (budget))
 EXPORT(u32, util_decay, (u32 util, u64 dt), (util, dt))
 EXPORT(u32, util_run, (u32 util, u64 dt, u32 capacity), (util, dt, capacity))
 EXPORT(u64, work, (u64 ran, u32 capacity), (ran, capacity))
+EXPORT(u32, capacity_now, (u32 capacity, u32 freq), (capacity, freq))
+EXPORT(u32, util, (u32 util_fp), (util_fp))
 EXPORT(u32, util_est, (u32 est, u32 util), (est, util))
 EXPORT(u64, run_est, (u64 est, u64 run), (est, run))
 EXPORT(u32, latency_bucket, (u64 ns), (ns))
@@ -59,6 +61,8 @@ EXPORT(int, may_preempt, (u64 ran, u64 left, u64 taken, int own), (ran, left, ta
 EXPORT(u64, slice_of_ticks, (u64 tick), (tick))
 EXPORT(int, slice_over, (u64 expected, u64 ran, u64 slice, int short_waits),
        (expected, ran, slice, short_waits))
+EXPORT(int, is_share_due, (u64 run, u64 runnable, u64 since, enum pp_stop stop),
+       (run, runnable, since, stop))
 EXPORT(u32, runnable_part, (u64 run, u64 runnable, u64 since, enum pp_stop stop),
        (run, runnable, since, stop))
 EXPORT(u32, counts_for, (u32 weight, u32 part, u64 others, u32 others_part),
@@ -116,6 +120,7 @@ EXPORT(int, stacks, (const struct pp_policy *policy, u32 scope, int groups),
        (policy, scope, groups))
 EXPORT(u32, perf_target, (u32 cpu_util, u32 task_util, int race, u32 capacity, u32 floor),
        (cpu_util, task_util, race, capacity, floor))
+EXPORT(int, perf_known, (u64 age_ns, u32 nr_runs), (age_ns, nr_runs))
 EXPORT(int, perf_others_wait, (s32 nr, u64 waiting_ns), (nr, waiting_ns))
 EXPORT(u32, perf_note, (struct pp_perf_peaks * peaks, u32 target, u64 now), (peaks, target, now))
 EXPORT(u32, perf_peak, (const struct pp_perf_peaks *peaks, u64 now), (peaks, now))
