@@ -8,6 +8,10 @@
 #include "queues.bpf.h"
 #include "scope.bpf.h"
 
+/* What a real-time task that keeps a CPU for long counts as, beside runs of tasks and what waits:
+ * more than any of them, so that such a CPU is chosen only where there is no other. */
+#define PP_RT_KEEPS_NS (1000 * PP_NS_PER_MS)
+
 /* The end of the ranks that a task may use, as far as its affinity allows: of the efficient ones if
  * that is its @scope, of those below the ceiling if it may run on any of them, or of all. */
 static __always_inline u32 end_for(const struct pp_task *task, u32 scope)
@@ -45,7 +49,8 @@ verified_once s32 empty_queue(const struct pp_task *task __arg_nonnull, s32 here
 {
 	u32 word = rank_word(rank_of(here));
 
-	if (!test_rank(waiting_ranks, rank_of(here)) && may_use(task, here, end))
+	if (!test_rank(waiting_ranks, rank_of(here)) && may_use(task, here, end) &&
+	    !is_rt_busy(cpu_state(here), scx_bpf_now()))
 		return here;
 	for (u32 i = 0; i < topology.nr_words && i < PP_RANK_WORDS; i++) {
 		u64 empty = task->allowed[word] & online_ranks[word] & ~waiting_ranks[word] &
@@ -66,7 +71,9 @@ verified_once u64 waits_before(s32 cpu, u32 class, u64 now)
 	const struct pp_cpu *state = cpu_state(cpu);
 	u64 running_ns = 0;
 
-	if (pp_run_class(state->curr_run_ns) <= class)
+	if (is_rt_busy(state, now))
+		running_ns = PP_RT_KEEPS_NS;
+	else if (pp_run_class(state->curr_run_ns) <= class)
 		running_ns = running_left(state, now);
 	/* Each that waits counts as 2 ns, which is less than any of them takes. */
 	return pp_expected_wait(queue->queued_ns, class, running_ns, 1) + 2 * (u32)queue->nr;
@@ -131,7 +138,8 @@ verified_once s64 lead_of(const struct pp_task *task __arg_nonnull, s32 cpu, s32
  * for another one have had more for their weight. */
 verified_once s32 fairest_queue(const struct pp_task *task __arg_nonnull, s32 here, u32 end)
 {
-	bool cut = since(scx_bpf_now(), cpu_state(here)->taken_ns) < topology.tick_ns;
+	u64 now = scx_bpf_now();
+	bool cut = since(now, cpu_state(here)->taken_ns) < topology.tick_ns;
 	struct pp_walk walk = walk_from(rank_of(here));
 	s64 lead_max = 0;
 	s32 best = here;
@@ -146,7 +154,7 @@ verified_once s32 fairest_queue(const struct pp_task *task __arg_nonnull, s32 he
 
 		if (cpu < 0)
 			break;
-		if (cpu == here || !may_use(task, cpu, end))
+		if (cpu == here || !may_use(task, cpu, end) || is_rt_busy(cpu_state(cpu), now))
 			continue;
 		if (!has_own_rivals(cpu))
 			return cpu;
@@ -160,10 +168,10 @@ verified_once s32 fairest_queue(const struct pp_task *task __arg_nonnull, s32 he
 }
 
 /* A waking task is served before hogs in any queue, and the sooner the fewer wait there. One
- * that has had a turn goes where it gets its share. */
+ * that has had a turn goes where it gets its share, unless a real-time task has taken its CPU. */
 static __always_inline s32 own_queue_for(const struct pp_task *task, s32 here, u32 end, bool waking)
 {
-	if (waking || !may_use(task, here, end))
+	if (waking || !may_use(task, here, end) || is_rt_busy(cpu_state(here), scx_bpf_now()))
 		return shortest_queue(task, here, end);
 	return fairest_queue(task, here, end);
 }

@@ -233,13 +233,13 @@ verified_once bool should_wait(struct pp_task *task __arg_nonnull, u32 scope, s3
 	return pp_should_wait(policy_now(), &wait);
 }
 
-/* Whether a task that @here wakes and makes way for can take its place. Not that of a long run,
- * which makes way for none: what is received in its interrupt is said to make way too, and a task
- * in the local DSQ takes the CPU from nobody. */
+/* Whether a task that @here wakes and makes way for can take its place. Not that of a long run or
+ * of a real-time task, which make way for none: what is received in their interrupt is said to make
+ * way too, and a task in the local DSQ takes the CPU from nobody. */
 static __always_inline bool can_stack(const struct pp_task *task, u32 scope, s32 here, u64 now)
 {
 	return !task->restricted && cpu_state(here)->online && is_active_in(scope, here) &&
-	       may_go_direct(here) && !runs_long(here, now);
+	       may_go_direct(here) && !runs_long(here, now) && !cpu_state(here)->rt_since_ns;
 }
 
 /* Whether there is a CPU to spill to: an idle one, or that where the slice of a task has ended.
