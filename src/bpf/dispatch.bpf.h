@@ -130,6 +130,14 @@ static __always_inline bool stays(struct task_struct *prev, s32 cpu)
 	return true;
 }
 
+/* Move to @cpu what find_starving() or find_stranded() has found in queue @id. */
+static __always_inline bool take_found(u32 id, s32 cpu)
+{
+	if (is_cpu_queue(id) && id != cpu_queue(cpu))
+		return take_from(id);
+	return take_starving(id, cpu);
+}
+
 static __always_inline void dispatch_cpu(s32 cpu, struct task_struct *prev)
 {
 	struct pp_cpu *state = cpu_state(cpu);
@@ -140,7 +148,7 @@ static __always_inline void dispatch_cpu(s32 cpu, struct task_struct *prev)
 	state->dispatches++;
 	if (starving) {
 		state->starving = 0;
-		if (take_starving(starving - 1, cpu))
+		if (take_found(starving - 1, cpu))
 			return;
 	}
 	if (is_active(cpu) ? take_active(cpu, state->dispatches) : take_surplus(cpu))
@@ -213,7 +221,7 @@ static __always_inline void end_turn(struct task_struct *p, const struct pp_task
 {
 	bool waits = others_wait(cpu);
 
-	if (waits && find_starving(cpu, now)) {
+	if (find_stranded(cpu, now) || (waits && find_starving(cpu, now))) {
 		scx_bpf_task_set_slice(p, 0);
 	} else if (!waits || (task && still_first(cpu))) {
 		if (task)

@@ -173,4 +173,28 @@ static bool take_from_cpus(s32 cpu)
 	return false;
 }
 
+/* Whether @cpu, at its tick, is to serve what waits in another CPU's own queue, as that one does
+ * not come to it: a real-time task keeps it, or it went offline as the task was put there. One
+ * queue is looked at, another one each period. */
+static __always_inline bool find_stranded(s32 cpu, u64 now)
+{
+	u32 efficient = efficient_below_ceiling();
+	s32 rank, other;
+
+	if (!is_any_waiting() || is_isolated(cpu) || rank_of(cpu) >= active_set.ceiling)
+		return false;
+	rank = next_waiting_rank((rank_of(cpu) + now / PP_ACTIVE_PERIOD_NS) % topology.nr_ranks);
+	if (rank < 0 || rank >= topology.nr_free)
+		return false;
+	/* As in take_from_cpus(). */
+	if (nr_waiting_efficient > 0 && rank < efficient && rank_of(cpu) >= efficient)
+		return false;
+	other = cpu_at(rank);
+	if (other == cpu || (cpu_state(other)->online && !is_rt_busy(cpu_state(other), now)) ||
+	    !is_own_overdue(cpu_queue(other), now))
+		return false;
+	cpu_state(cpu)->starving = cpu_queue(other) + 1;
+	return true;
+}
+
 #endif /* PP_STEAL_BPF_H */
