@@ -105,7 +105,9 @@ static __always_inline void begin_hold(struct pp_task *task, u32 id, u64 now)
 	struct pp_limit *limit = limit_of(id);
 
 	task->held = pp_hold(++task->nr_holds, id);
-	task->held_since_ns = now;
+	/* Held anew as its affinity changes it has not run: the watchdog counts on. */
+	if (!task->held_since_ns)
+		task->held_since_ns = now;
 	task->waits_since_ns = 0;
 	if (limit->throttled_period_ns != limit->period_began_ns) {
 		limit->throttled_period_ns = limit->period_began_ns;
@@ -171,6 +173,7 @@ verified_once int begin_limited(struct task_struct *p __arg_trusted,
 {
 	s32 cpu = scx_bpf_task_cpu(p);
 
+	task->held_since_ns = 0;
 	follow_limit(task);
 	/* Where the CPU goes offline there is nowhere to leave to. */
 	if (!cpu_state(cpu)->online || is_exempt(p))
