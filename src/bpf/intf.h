@@ -47,8 +47,8 @@ enum pp_limits {
 	PP_HELD_RING_BYTES = 4096,
 	/* Cgroups with a cpu.max, and one that is never used. Half a MiB. */
 	PP_MAX_LIMITS = 4096,
-	/* Wake-up latencies by powers of two from 1 us on: up to 65 ms, and beyond. */
-	PP_LATENCY_BUCKETS = 18,
+	/* Wake-up latencies by powers of two from 1 us on: up to 262 ms, and beyond. */
+	PP_LATENCY_BUCKETS = 20,
 };
 
 enum pp_mode {
@@ -214,6 +214,7 @@ struct pp_queue {
 	u64 waiting_since_ns;	       /* since when it has not been empty */
 	s64 queued_ns[PP_RUN_CLASSES]; /* expected work waiting in it */
 	s32 nr;			       /* tasks waiting in it */
+	u32 looks;		       /* how often one that has waited too long was looked for */
 } __attribute__((aligned(64)));
 _Static_assert(sizeof(struct pp_queue) == 64, "pp_queue is shared with Rust");
 
@@ -259,7 +260,7 @@ _Static_assert(sizeof(struct pp_active) == 32, "pp_active is shared with Rust");
 struct pp_latency {
 	u64 sum_ns;
 	u64 counts[PP_LATENCY_BUCKETS];
-	u64 pad[5];
+	u64 pad[3];
 } __attribute__((aligned(64)));
 _Static_assert(sizeof(struct pp_latency) == 192, "pp_latency is shared with Rust");
 

@@ -26,6 +26,7 @@
 #undef SCX_SLICE_INF
 #undef SCX_DSQ_GLOBAL
 #undef SCX_DSQ_LOCAL_ON
+#undef SCX_DSQ_ITER_REV
 #undef SCX_TASK_QUEUED
 
 #define SCX_ENQ_WAKEUP bpf_core_enum_value(enum scx_enq_flags, SCX_ENQ_WAKEUP)
@@ -34,6 +35,7 @@
 #define SCX_DSQ_GLOBAL bpf_core_enum_value(enum scx_dsq_id_flags, SCX_DSQ_GLOBAL)
 #define SCX_SLICE_INF bpf_core_enum_value(enum scx_public_consts, SCX_SLICE_INF)
 #define SCX_DSQ_LOCAL_ON bpf_core_enum_value(enum scx_dsq_id_flags, SCX_DSQ_LOCAL_ON)
+#define SCX_DSQ_ITER_REV bpf_core_enum_value(enum scx_dsq_iter_flags, SCX_DSQ_ITER_REV)
 #define SCX_TASK_QUEUED bpf_core_enum_value(enum scx_ent_flags, SCX_TASK_QUEUED)
 
 /* Only with CONFIG_UCLAMP_TASK; libbpf finds the fields by these names. Without a name for

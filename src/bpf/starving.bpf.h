@@ -8,11 +8,18 @@
 #include "queues.bpf.h"
 
 /* Up to this many tasks of a queue are looked at: 0.1 us each, about once a second. Where
- * more wait for so few CPUs that it matters, the one that is due first waits as long. */
+ * more wait, those that are due first and those that are due last are looked at in turn: a light
+ * task is due so late that it is among the last for as long as it waits. */
 #define PP_STARVING_LOOK_MAX 1024
 /* Not a constant to the verifier, which follows each turn of a loop that ends at one: that
  * was nine tenths of the time to load. */
 u32 starving_look_max = PP_STARVING_LOOK_MAX;
+
+/* From which end of queue @id to look. */
+static __always_inline u64 look_from(const struct pp_queue *queue)
+{
+	return queue->nr > starving_look_max && queue->looks % 2 ? SCX_DSQ_ITER_REV : 0;
+}
 
 /* Move the first task of queue @id that has waited too long to @cpu. */
 verified_once bool take_starving(u32 id, s32 cpu)
@@ -21,7 +28,7 @@ verified_once bool take_starving(u32 id, s32 cpu)
 	struct task_struct *p;
 	u32 looked = 0;
 
-	bpf_for_each (scx_dsq, p, id, 0) {
+	bpf_for_each (scx_dsq, p, id, look_from(queue_of(id))) {
 		struct pp_task *task = task_of(p);
 
 		if (task && pp_is_starving(task->waits_since_ns, now) &&
@@ -45,7 +52,8 @@ verified_once bool has_starving(u32 id, u64 now)
 
 	if (queue->nr <= 0 || (s64)(now - queue->look_ns) < 0)
 		return false;
-	bpf_for_each (scx_dsq, p, id, 0) {
+	queue->looks++;
+	bpf_for_each (scx_dsq, p, id, look_from(queue)) {
 		struct pp_task *task = task_of(p);
 		u64 begin = task ? task->waits_since_ns : 0;
 

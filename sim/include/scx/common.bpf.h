@@ -28,6 +28,7 @@ enum scx_enq_flags { SCX_ENQ_WAKEUP = 1ULL, SCX_ENQ_LAST = 1ULL << 41 };
 enum scx_wake_flags { SCX_WAKE_SYNC = 16 };
 enum scx_kick_flags { SCX_KICK_PREEMPT = 2 };
 enum scx_dsq_id_flags { SCX_DSQ_GLOBAL = 1ULL << 63 | 1, SCX_DSQ_LOCAL_ON = 3ULL << 62 };
+enum scx_dsq_iter_flags { SCX_DSQ_ITER_REV = 1U << 16 };
 enum scx_ent_flags { SCX_TASK_QUEUED = 1 };
 enum scx_ops_flags { SCX_OPS_ENQ_LAST = 2, SCX_OPS_ENQ_EXITING = 4 };
 enum { NUMA_NO_NODE = -1 };
@@ -221,7 +222,7 @@ void sim_error(const char *format);
 struct sim_dsq_walk {
 	u64 id, vtime, seq;
 	u64 set_vtime; /* of what is moved next */
-	bool begun;
+	bool begun, reverse;
 };
 struct task_struct *sim_dsq_walk_next(struct sim_dsq_walk *walk);
 bool scx_bpf_dsq_move(struct sim_dsq_walk *walk, struct task_struct *p, u64 id, u64 enq_flags);
@@ -231,6 +232,8 @@ bool scx_bpf_dsq_move_vtime(struct sim_dsq_walk *walk, struct task_struct *p, u6
 #define bpf_iter_scx_dsq sim_dsq_walk
 #define BPF_FOR_EACH_ITER (&sim_walk)
 #define bpf_for_each(kind, p, dsq, flags)                                                          \
-	for (struct sim_dsq_walk sim_walk = { .id = (dsq) }; ((p) = sim_dsq_walk_next(&sim_walk));)
+	for (struct sim_dsq_walk sim_walk = { .id = (dsq),                                         \
+					      .reverse = (flags) & SCX_DSQ_ITER_REV };             \
+	     ((p) = sim_dsq_walk_next(&sim_walk));)
 
 #endif /* SIM_COMMON_BPF_H */

@@ -1,6 +1,7 @@
 //! Dispatch queues: tasks in FIFO order or by virtual time.
 
 use std::collections::BTreeMap;
+use std::ops::Bound;
 
 use super::ffi::TaskPtr;
 
@@ -30,14 +31,14 @@ impl Dsq {
         self.tasks.first_key_value().map(|(_, &task)| task)
     }
 
-    /// The first after `key`, or the first of all.
-    pub fn after(&self, key: Option<Key>) -> Option<(Key, TaskPtr)> {
-        let from = match key {
-            Some(key) => std::ops::Bound::Excluded(key),
-            None => std::ops::Bound::Unbounded,
+    /// The first after `key`, or the first of all; in the `reverse` order the last before it.
+    pub fn after(&self, key: Option<Key>, reverse: bool) -> Option<(Key, TaskPtr)> {
+        let from = key.map_or(Bound::Unbounded, Bound::Excluded);
+        let next = match reverse {
+            false => self.tasks.range((from, Bound::Unbounded)).next(),
+            true => self.tasks.range((Bound::Unbounded, from)).next_back(),
         };
-        let mut rest = self.tasks.range((from, std::ops::Bound::Unbounded));
-        rest.next().map(|(&key, &task)| (key, task))
+        next.map(|(&key, &task)| (key, task))
     }
 
     /// Takes out the first for which `fits` holds.

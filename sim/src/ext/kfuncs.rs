@@ -246,6 +246,7 @@ struct Walk {
     seq: i64,
     set_vtime: u64,
     begun: bool,
+    reverse: bool,
 }
 
 #[unsafe(no_mangle)]
@@ -254,7 +255,7 @@ extern "C" fn sim_dsq_walk_next(walk: *mut Walk) -> TaskPtr {
     // SAFETY: on the caller's stack.
     let walk = unsafe { &mut *walk };
     let last = walk.begun.then_some((walk.vtime, walk.seq));
-    let next = shared(|s| s.dsq(walk.id).and_then(|queue| queue.after(last)));
+    let next = shared(|s| s.dsq(walk.id).and_then(|queue| queue.after(last, walk.reverse)));
     let Some((key, task)) = next else { return ptr::null_mut() };
     (walk.vtime, walk.seq) = key;
     walk.begun = true;

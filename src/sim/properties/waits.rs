@@ -193,3 +193,14 @@ fn a_pair_that_wakes_each_other_lets_the_others_of_its_cpus_run() {
         assert_served(&kernel, 0..2, 160, 5.0, 25.0);
     }
 }
+
+/// Beside more than the scheduler looks at to find who has waited too long: a light one is due after
+/// them all.
+#[test]
+fn a_light_task_beside_a_thousand_runs_before_the_watchdog_ends_it() {
+    let mut loads = vec![hog(100, 0); 1200];
+    loads.push(hog(NICE_19, 0));
+    let kernel = run(&loads, 20);
+    let longest = longest_ms(&kernel, 1200);
+    assert!(longest < 12_000.0, "it waits for {longest:.0} ms");
+}
