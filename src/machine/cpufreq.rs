@@ -12,10 +12,19 @@ pub fn hardware_chooses(policy: &Path) -> bool {
     HARDWARE_DRIVERS.contains(&read(policy, "scaling_driver").trim())
 }
 
-/// Whether all that the hardware hears is the energy/performance preference: with the governor
-/// `performance` that is fixed.
+/// Whether all that the hardware hears is the energy/performance preference, and may be given another.
 pub fn hears_preference(policy: &Path) -> bool {
-    hardware_chooses(policy) && read(policy, "scaling_governor").trim() != "performance"
+    hardware_chooses(policy) && !is_for_performance(policy)
+}
+
+/// Whether the governor fixes the preference for the moment: these drivers take no other with
+/// `performance`, and amd_pstate does not list another either.
+pub fn fixes_preference(policy: &Path) -> bool {
+    hardware_chooses(policy) && is_for_performance(policy)
+}
+
+fn is_for_performance(policy: &Path) -> bool {
+    read(policy, "scaling_governor").trim() == "performance"
 }
 
 fn read(policy: &Path, file: &str) -> String {

@@ -13,6 +13,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::mode::Mode;
 use super::number_or_word;
+use crate::machine::cpufreq::fixes_preference;
 use crate::machine::interrupts;
 
 /// How long the CPU may take to leave its idle state (us); below `cpuN/power`.
@@ -199,19 +200,33 @@ fn available_epp(policy: &Path) -> Option<String> {
     fs::read_to_string(policy.join("energy_performance_available_preferences")).ok()
 }
 
-/// Fails if a policy does not have `value`, or none has any.
+/// What the kernel's drivers call preferences.
+const EPP_WORDS: &str = "default performance balance_performance balance_power power";
+
+/// What may be asked of the policies, a list for each. One whose governor fixes the preference has
+/// no say, as another governor may come; where all do, it is what the kernel knows.
+fn possible_epps(root: &Path) -> Vec<String> {
+    let (fixed, free): (Vec<PathBuf>, Vec<PathBuf>) =
+        entries(root, "policy").into_iter().partition(|policy| fixes_preference(policy));
+    let lists: Vec<String> = free.iter().filter_map(|policy| available_epp(policy)).collect();
+    if lists.is_empty() && fixed.iter().any(|policy| available_epp(policy).is_some()) {
+        return vec![EPP_WORDS.to_owned()];
+    }
+    lists
+}
+
+/// Fails if a policy cannot have `value`, or none can have any.
 fn check_epp(root: &Path, mode: Mode, value: &str) -> Result<()> {
-    let available: Vec<String> =
-        entries(root, "policy").iter().filter_map(|policy| available_epp(policy)).collect();
+    let possible = possible_epps(root);
     ensure!(
-        !available.is_empty(),
+        !possible.is_empty(),
         "this machine has no energy/performance preference (cpufreq {EPP_FILE}): leave epp out"
     );
-    for available in available {
+    for possible in possible {
         ensure!(
-            available.split_whitespace().any(|other| other == value),
+            possible.split_whitespace().any(|other| other == value),
             "epp.{mode} '{value}' is not available on this machine: choose one of {}",
-            available.split_whitespace().collect::<Vec<_>>().join(", ")
+            possible.split_whitespace().collect::<Vec<_>>().join(", ")
         );
     }
     Ok(())

@@ -75,6 +75,26 @@ refused 'eco' scx_powerpack --config $config
 refused 'eco' scx_powerpack config check --config $config
 becomes '0 0 0 0' balance_performance
 
+echo "with the governor performance amd_pstate lists and takes no other preference: it waits"
+for cpu in 0 1 2 3; do
+	echo amd-pstate-epp >$cpus/cpufreq/policy$cpu/scaling_driver
+	echo performance >$cpus/cpufreq/policy$cpu/scaling_governor
+	echo performance >$cpus/cpufreq/policy$cpu/energy_performance_preference
+	cp $cpus/cpufreq/policy$cpu/energy_performance_available_preferences /tmp/available
+	echo performance >$cpus/cpufreq/policy$cpu/energy_performance_available_preferences
+done
+printf '[hints]\nepp.packing = "balance_power"\n' >$config
+start --config $config
+becomes '0 0 0 0' performance
+for cpu in 0 1 2 3; do
+	cp /tmp/available $cpus/cpufreq/policy$cpu/energy_performance_available_preferences
+	echo balance_performance >$cpus/cpufreq/policy$cpu/energy_performance_preference
+	echo powersave >$cpus/cpufreq/policy$cpu/scaling_governor
+done
+becomes '0 0 0 0' balance_power
+stop
+becomes '0 0 0 0' balance_performance
+
 echo "where the hardware hears the preference alone, it goes with the mode unasked, on battery"
 battery=$SCX_SYSFS_PREFIX/sys/class/power_supply/BAT0
 mkdir -p $battery

@@ -11,10 +11,10 @@ use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
-use log::{debug, warn};
+use log::{debug, info, warn};
 use powerpack_workload::parse_cpu_list;
 
-use crate::machine::cpufreq::hears_preference;
+use crate::machine::cpufreq::{fixes_preference, hears_preference};
 use crate::machine::interrupts::AFFINITY_FILE;
 use crate::machine::power_supply;
 use crate::machine::record::{self, Entries, Entry, PutBack, Record};
@@ -46,6 +46,9 @@ enum Want {
 
 /// What firmware, drivers and distributions set.
 const EPP_UNSET: [&str; 2] = ["default", "balance_performance"];
+
+/// What the governor `performance` fixes it at.
+const EPP_FIXED: &str = "performance";
 
 impl Want {
     /// The value, where it was `original` before: another program that asked for a lower latency keeps it.
@@ -87,6 +90,8 @@ pub struct InForce {
     irqs: Irqs,
     /// Whether the preference goes with the mode where none is asked for, on battery.
     defaults: bool,
+    /// Whether a preference that is asked for waits for another governor.
+    waits: bool,
     /// That something could not be put back was said.
     has_said_failed: bool,
     /// How many CPUs had come and gone when interrupts were last looked at; `None`: not known.
@@ -109,6 +114,7 @@ impl InForce {
             asked: BTreeMap::new(),
             irqs: Irqs::default(),
             defaults: false,
+            waits: false,
             has_said_failed: false,
             hotplugs: hotplugs(root),
         })
@@ -132,9 +138,11 @@ impl InForce {
         self.defaults = defaults && is_of_use();
     }
 
-    /// Whether what is hinted in `mode` changes by itself: with the active set, or as the machine goes on battery.
+    /// Whether what is hinted in `mode` changes by itself: with the active set, as the machine goes on battery, or as
+    /// another governor comes.
     pub fn change_unasked(&self, mode: Mode) -> bool {
-        self.hints.follow_active_set() || self.defaults && default_epp(mode).is_some()
+        let may_save = self.defaults && default_epp(mode).is_some();
+        self.hints.follow_active_set() || may_save || self.waits
     }
 
     /// From the next `apply` on interrupts come to these CPUs, if that is asked for: those of them that
@@ -166,6 +174,7 @@ impl InForce {
     pub fn apply(&mut self, mode: Mode, cpus: &[usize]) -> Result<()> {
         self.leave_foreign_irqs();
         let wanted = self.wanted(mode, cpus);
+        self.note_fixed(&wanted);
         let changes: Vec<Change> =
             wanted.iter().filter_map(|(path, want)| self.change(path, want)).collect();
         let mut needed = self.held.clone();
@@ -253,9 +262,25 @@ impl InForce {
         }
     }
 
+    /// Says once that a preference waits for another governor.
+    fn note_fixed(&mut self, wanted: &BTreeMap<PathBuf, Want>) {
+        let waits =
+            wanted.iter().any(|(path, want)| self.is_due(path, want) && is_fixed(path, want));
+        if waits && !self.waits {
+            info!(
+                "the governor performance fixes the energy/performance preference: it is set as another one comes"
+            );
+        }
+        self.waits = waits;
+    }
+
+    fn is_due(&self, path: &Path, want: &Want) -> bool {
+        self.asked.get(path) != Some(want)
+    }
+
     /// What is to be written so that `path` is as wanted, if anything.
     fn change(&self, path: &Path, want: &Want) -> Option<Change> {
-        if self.asked.get(path) == Some(want) || is_offline(path) {
+        if !self.is_due(path, want) || is_offline(path) || is_fixed(path, want) {
             return None;
         }
         // Unreadable: gone, or a policy all of whose CPUs are offline.
@@ -335,4 +360,10 @@ fn hotplugs(root: &Path) -> Option<String> {
 fn is_offline(path: &Path) -> bool {
     let cpu = path.ancestors().nth(2).unwrap_or(path);
     record::read(&cpu.join("online")).is_ok_and(|online| online == "0")
+}
+
+/// Whether the governor refuses what is wanted of a policy for the moment.
+fn is_fixed(path: &Path, want: &Want) -> bool {
+    matches!(want, Want::Epp(value) if value != EPP_FIXED)
+        && path.parent().is_some_and(fixes_preference)
 }
