@@ -3,6 +3,7 @@
 //! Nothing is polled.
 
 use std::thread;
+use std::time::Duration;
 
 use anyhow::{Context, Result};
 use crossbeam::channel::Sender;
@@ -39,23 +40,45 @@ pub struct Desktop {
 /// Without any such service.
 const NONE: Desktop = Desktop { profile: PowerProfile::Unknown, sets_epp: false };
 
+/// Between looks whether a bus that is gone has come back.
+const BUS_PERIOD: Duration = Duration::from_secs(5);
+
 /// Sends [`Event::Desktop`] at once and after each change, for as long as the process lives.
-/// Without a system bus, or when it goes, there are no such services.
+/// Without a system bus, or while it is gone, there are no such services.
 pub fn watch_profile(events: Sender<Event>) -> Result<()> {
     thread::Builder::new()
         .name("profile-watch".into())
-        .spawn(move || {
-            if let Err(err) = listen(&events) {
-                debug!("power profiles: {err:#}");
-            }
-            // The bus is gone: what it said last is old.
-            let _ = events.send(Event::Desktop(NONE));
-        })
+        .spawn(move || watch(&events))
         .context("cannot start a thread for the power profile")?;
     Ok(())
 }
 
-fn listen(events: &Sender<Event>) -> Result<()> {
+/// A bus that was there comes back, as it is only restarted. One that was never there is not waited for.
+fn watch(events: &Sender<Event>) {
+    let mut was_there = false;
+    loop {
+        let mut listens = false;
+        if let Err(err) = listen(events, &mut listens) {
+            debug!("power profiles: {err:#}");
+        }
+        // What it said last is old.
+        let is_news = listens || !was_there;
+        if is_news && events.send(Event::Desktop(NONE)).is_err() {
+            return;
+        }
+        was_there |= listens;
+        if !was_there {
+            return;
+        }
+        if listens {
+            info!("the system bus is gone: no power profile until it is back");
+        }
+        thread::sleep(BUS_PERIOD);
+    }
+}
+
+/// Until the bus is gone; `listens` is set once it would report changes.
+fn listen(events: &Sender<Event>, listens: &mut bool) -> Result<()> {
     let bus = Connection::system().context("no system bus")?;
     // Replies that came after many signals on the connection that nobody reads meanwhile would never come: anyone
     // may send us some.
@@ -78,6 +101,7 @@ fn listen(events: &Sender<Event>) -> Result<()> {
     for rule in changes.iter().chain(&owners) {
         proxy.add_match_rule(rule.as_str().try_into()?)?;
     }
+    *listens = true;
     let mut last = None;
     let mut report = || {
         let desktop = read(&calls);

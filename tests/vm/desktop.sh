@@ -46,12 +46,17 @@ chooses() {
 	fail "auto says $(scx_powerpack mode), not $1 by $2, after $i looks: $(tail -n 3 $LOG)"
 }
 
+# A bus, with a daemon.
+bus() {
+	dbus-daemon --config-file=/tmp/bus.conf --nofork &
+	bus=$!
+	sleep 1
+	daemon
+}
+
 echo "a bus that comes with a daemon before us"
-dbus-daemon --config-file=/tmp/bus.conf --nofork &
-bus=$!
 trap 'kill $bus $DAEMON' EXIT
-sleep 1
-daemon
+bus
 property Set variant:string:performance >/dev/null
 start --mode auto
 chooses spread 'power profile performance'
@@ -77,6 +82,24 @@ done
 [[ $(scx_powerpack mode) != *profile* ]] || fail "without a daemon: $(scx_powerpack mode)"
 daemon
 property Set variant:string:power-saver >/dev/null
+chooses packing 'power profile power-saver'
+
+echo "the bus goes, and comes back"
+kill $bus $DAEMON
+wait $bus || true
+for _ in $(seq 60); do
+	[[ $(scx_powerpack mode) == *profile* ]] || break
+	sleep 0.1
+done
+[[ $(scx_powerpack mode) != *profile* ]] || fail "without a bus: $(scx_powerpack mode)"
+rm -f /run/dbus/system_bus_socket
+bus
+property Set variant:string:power-saver >/dev/null
+# It looks for the bus every five seconds.
+for _ in $(seq 60); do
+	[[ $(scx_powerpack mode) != *profile* ]] || break
+	sleep 0.1
+done
 chooses packing 'power profile power-saver'
 
 echo "a fixed mode stays, whatever the profile"
