@@ -2,9 +2,9 @@
 //! put it back if we are killed.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs::{self, DirBuilder, OpenOptions};
+use std::fs::{self, OpenOptions, Permissions};
 use std::io::{self, ErrorKind, Write};
-use std::os::unix::fs::DirBuilderExt;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, ensure};
@@ -241,30 +241,46 @@ fn move_aside(path: &Path, why: &anyhow::Error) {
     }
 }
 
+/// Makes the directory `dir`, where anyone may look whatever the umask is; one that is there stays as it is.
+pub fn make_dir(dir: &Path) -> io::Result<()> {
+    match fs::create_dir(dir) {
+        Ok(()) => fs::set_permissions(dir, Permissions::from_mode(0o755)),
+        Err(err) if err.kind() == ErrorKind::AlreadyExists => Ok(()),
+        Err(err) => Err(err),
+    }
+}
+
 fn save(path: &Path, entries: &Entries) -> Result<()> {
     if let Some(dir) = path.parent() {
-        // As the control socket's, which is beside it: anyone may look there.
-        DirBuilder::new().recursive(true).mode(0o755).create(dir)?;
+        // The control socket's is beside it.
+        make_dir(dir)?;
     }
     Ok(whole_file::write(path, &serde_json::to_vec(entries)?)?)
 }
 
 #[cfg(test)]
 mod tests {
-    use std::os::unix::fs::PermissionsExt;
-
     use super::*;
 
     /// The control socket is there, too.
     #[test]
     fn others_may_look_into_the_directory_that_is_made() {
         let dir = std::env::temp_dir().join(format!("record-{}", std::process::id()));
+        fs::create_dir(&dir).unwrap();
+        // SAFETY: both take no pointers. Without unshare(2) other tests would have this umask too.
+        unsafe {
+            assert_eq!(libc::unshare(libc::CLONE_FS), 0);
+            libc::umask(0o077);
+        }
         let mut record = Record::open(&dir.join("run/hints.json"), &["file"]);
         let entries = Entries::from([("/file".into(), Entry::found("1".to_owned()))]);
         record.replace(entries).unwrap();
         let mode = |dir: &Path| fs::metadata(dir).unwrap().permissions().mode() & 0o777;
-        fs::create_dir(dir.join("plain")).unwrap();
-        assert_eq!(mode(&dir.join("run")), mode(&dir.join("plain")) & 0o755);
+        assert_eq!(mode(&dir.join("run")), 0o755);
+        // What somebody else has made stays as it is.
+        fs::set_permissions(dir.join("run"), Permissions::from_mode(0o700)).unwrap();
+        make_dir(&dir.join("run")).unwrap();
+        assert_eq!(mode(&dir.join("run")), 0o700);
         fs::remove_dir_all(dir).unwrap();
     }
 }

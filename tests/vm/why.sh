@@ -18,7 +18,11 @@ is_reported() {
 	wait $load || true
 }
 
+# Others may look all the same.
+rm -rf /run/scx_powerpack
+umask 077
 start --mode packing
+umask 022
 refused 'no process or thread 99999999' scx_powerpack why 99999999
 
 echo "reasons"

@@ -1,10 +1,10 @@
 //! The control socket's server. Root may ask everything, others may look. What a client does
 //! wrong is answered, and is nobody else's affair.
 
-use std::fs::{self, DirBuilder, Permissions};
+use std::fs::{self, Permissions};
 use std::io::{ErrorKind, Read, Write};
 use std::os::fd::AsRawFd;
-use std::os::unix::fs::{DirBuilderExt, FileTypeExt, PermissionsExt};
+use std::os::unix::fs::{FileTypeExt, PermissionsExt};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
@@ -18,6 +18,7 @@ use log::debug;
 use crate::agent::events::{Call, Event};
 use crate::control::peer::{holder, peer};
 use crate::control::protocol::{Reply, Request, SOCKET, TIMEOUT};
+use crate::machine::record;
 
 /// The longest request that is read; real ones have some tens of bytes.
 const REQUEST_MAX_BYTES: usize = 4096;
@@ -66,12 +67,7 @@ impl Drop for Server {
 
 fn listen(path: &Path) -> Result<UnixListener> {
     let dir = path.parent().context("no directory")?;
-    match DirBuilder::new().mode(0o755).create(dir) {
-        Err(err) if err.kind() != ErrorKind::AlreadyExists => {
-            bail!("cannot create {}: {err}", dir.display());
-        }
-        _ => {}
-    }
+    record::make_dir(dir).map_err(|err| anyhow!("cannot create {}: {err}", dir.display()))?;
     if let Ok(meta) = fs::symlink_metadata(path) {
         if !meta.file_type().is_socket() {
             bail!("{} is in the way and is no socket: remove it", path.display());
