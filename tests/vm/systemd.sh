@@ -174,6 +174,32 @@ box_service_is 1 ActiveState failed
 kernel_is_back
 box_systemctl reset-failed scx_powerpack
 
+echo "run by scx.service with the drop-in it stays away after SysRq-S too"
+# As the package scx has it; that its stop takes some seconds is ours.
+cat >$BOX/etc/systemd/system/scx.service <<-'UNIT'
+	[Service]
+	ExecStart=/bin/false
+	ExecStop=/bin/sleep 6
+	Restart=on-failure
+UNIT
+mkdir $BOX/etc/systemd/system/scx.service.d
+sed "s:=/usr/bin:=$BOX_PROGRAMS:" "$TREE/packaging/scx.service.d/powerpack.conf" >$BOX/etc/systemd/system/scx.service.d/powerpack.conf
+box_systemctl daemon-reload
+is_attached() {
+	for _ in $(seq 300); do
+		[ "$(<$SCX/state)" != enabled ] || return 0
+		nap 0.1
+	done
+	fail "scx.service has not loaded it: $(box journalctl --no-pager -n 5 -u scx -o cat)"
+}
+box_systemctl start scx
+is_attached
+echo S >/proc/sysrq-trigger
+kernel_is_back
+nap 5
+[ "$(box_systemctl show -P ActiveState scx)" = failed ] || fail "scx.service starts it again"
+kernel_is_back
+
 echo "shut down while it runs"
 box_systemctl start scx_powerpack
 box_stop
