@@ -200,6 +200,23 @@ nap 5
 [ "$(box_systemctl show -P ActiveState scx)" = failed ] || fail "scx.service starts it again"
 kernel_is_back
 
+echo "one starts as the other has stopped, at the first try"
+printf '[Service]\nExecStop=/bin/sleep 6\n' >$BOX/run/systemd/system/scx_powerpack.service.d/slow.conf
+box_systemctl daemon-reload
+box_systemctl reset-failed scx
+box_systemctl start scx
+is_attached
+box_systemctl start scx_powerpack || fail "it has not started in place of scx.service"
+box_service_is 30 ActiveState active
+box_service_is 1 NRestarts 0
+box_systemctl start scx
+is_attached
+[ "$(box_systemctl show -P NRestarts scx)" = 0 ] || fail "scx.service has not waited for the end of ours"
+box_systemctl stop scx
+kernel_is_back
+rm $BOX/run/systemd/system/scx_powerpack.service.d/slow.conf
+box_systemctl daemon-reload
+
 echo "shut down while it runs"
 box_systemctl start scx_powerpack
 box_stop
