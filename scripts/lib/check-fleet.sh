@@ -96,6 +96,17 @@ check_preflight() {
 	preflight $caps "$good; echo lavd_1.0 >sched_ext/root/ops" "$no another sched_ext scheduler"
 }
 
+# What decides whether the scheduler runs is not asked over the network.
+check_liveness() {
+	python3 - <<-'PYTHON'
+		import sys, yaml
+		pod = yaml.safe_load(open("kubernetes/daemonset.yaml"))["spec"]["template"]["spec"]
+		for container in pod["containers"]:
+		    if set(container["livenessProbe"]) & {"httpGet", "tcpSocket", "grpc"}:
+		        sys.exit(f"who reaches the port of {container['name']} can have it killed")
+	PYTHON
+}
+
 check_kubernetes() {
 	local version
 	for version in "${KUBERNETES[@]}"; do
@@ -103,6 +114,7 @@ check_kubernetes() {
 			kubernetes/{namespace,configmap,daemonset}.yaml
 	done
 	check_kustomization
+	check_liveness
 	check_preflight
 }
 
