@@ -85,7 +85,7 @@ preflight() {
 check_preflight() {
 	local caps=000000c000000000 no="fails: scx_powerpack cannot run on this node:"
 	local good='mkdir -p sched_ext/root btf; echo cgroup_prep_move >btf/vmlinux; echo disabled >sched_ext/state'
-	shellcheck kubernetes/preflight.sh
+	shellcheck kubernetes/*.sh
 	preflight $caps "$good" ""
 	preflight 0000008000000000 "$good" "$no the container lacks the capabilities"
 	preflight $caps "true" "$no its kernel has no sched_ext"
