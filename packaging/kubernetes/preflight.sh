@@ -1,10 +1,11 @@
 #!/bin/sh
 # Whether a scheduler can be loaded on this node: nothing if so, else one sentence; and one if it can,
 # but containers do not get what they were promised.
-# scx_powerpack-preflight [SYS [STATUS]]: other places to look at, for the tests.
+# scx_powerpack-preflight [SYS [STATUS [LABEL]]]: other places to look at, for the tests.
 set -eu
 sys=${1:-/sys}
 status=${2:-/proc/self/status}
+label=${3:-/proc/self/attr/current}
 
 fail() {
 	echo "scx_powerpack cannot run on this node: $*" >&2
@@ -17,6 +18,9 @@ read_or() { cat "$1" 2>/dev/null || echo "$2"; }
 caps=$(sed -n 's/^CapEff:[[:space:]]*//p' "$status")
 [ $((0x$caps >> 38 & 3)) = 3 ] ||
 	fail "the container lacks the capabilities BPF and PERFMON: add both to its securityContext"
+# The label of SELinux; other security modules have one there too, or none can be read.
+! grep -qaF :container_t: "$label" 2>/dev/null ||
+	fail "SELinux forbids bpf(2) to containers of type container_t: set seLinuxOptions.type to spc_t in its securityContext"
 [ -d "$sys/kernel/sched_ext" ] ||
 	fail "its kernel has no sched_ext: boot Linux 6.12 or later built with CONFIG_SCHED_CLASS_EXT"
 [ -e "$sys/kernel/btf/vmlinux" ] ||

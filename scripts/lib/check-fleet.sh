@@ -67,14 +67,15 @@ check_kustomization() {
 	PYTHON
 }
 
-# A node as preflight.sh sees it: its capabilities, what /sys has, and what is said of it.
+# A node as preflight.sh sees it: its capabilities, what /sys has, and what is said of it. SELinux's label is $LABEL.
 preflight() {
 	local sys=$work/sys said
 	rm -rf "$sys"
 	mkdir -p "$sys/kernel"
 	printf 'CapEff:\t%s\n' "$1" >"$work/status"
 	(cd "$sys/kernel" && eval "$2")
-	said=$(kubernetes/preflight.sh "$sys" "$work/status" 2>&1) || said="fails: $said"
+	printf '%s\0' "${LABEL:-}" >"$work/label"
+	said=$(kubernetes/preflight.sh "$sys" "$work/status" "$work/label" 2>&1) || said="fails: $said"
 	case $said in
 	"$3"*) ;;
 	*) fail "preflight.sh says '$said', not '$3'" ;;
@@ -87,6 +88,8 @@ check_preflight() {
 	local good='mkdir -p sched_ext/root btf; echo cgroup_prep_move >btf/vmlinux; echo disabled >sched_ext/state'
 	shellcheck kubernetes/*.sh
 	preflight $caps "$good" ""
+	LABEL=system_u:system_r:spc_t:s0 preflight $caps "$good" ""
+	LABEL=system_u:system_r:container_t:s0:c1,c2 preflight $caps "$good" "$no SELinux forbids bpf(2)"
 	preflight 0000008000000000 "$good" "$no the container lacks the capabilities"
 	preflight $caps "true" "$no its kernel has no sched_ext"
 	preflight $caps "mkdir sched_ext" "$no its kernel has no BTF"
