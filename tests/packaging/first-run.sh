@@ -32,6 +32,8 @@ check_meson() {
 	DESTDIR=$dir/root meson install -C "$dir/b"
 	[ -x "$(find "$dir/root" -name scx_powerpack -type f)" ] || die "Meson has installed no program"
 	[ -e "$(find "$dir/root" -name scx_powerpack.service)" ] || die "Meson has installed no unit"
+	grep -rqx ExecStart=/usr/local/bin/scx_powerpack "$dir/root" --include=powerpack.conf ||
+		die "the drop-in for scx.service runs another program than Meson has installed"
 	rm -rf "$dir"
 }
 

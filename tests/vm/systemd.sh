@@ -183,7 +183,7 @@ cat >$BOX/etc/systemd/system/scx.service <<-'UNIT'
 	Restart=on-failure
 UNIT
 mkdir $BOX/etc/systemd/system/scx.service.d
-sed "s:=/usr/bin:=$BOX_PROGRAMS:" "$TREE/packaging/scx.service.d/powerpack.conf" >$BOX/etc/systemd/system/scx.service.d/powerpack.conf
+sed "s:@bindir@:$BOX_PROGRAMS:" "$TREE/packaging/scx.service.d/powerpack.conf.in" >$BOX/etc/systemd/system/scx.service.d/powerpack.conf
 box_systemctl daemon-reload
 is_attached() {
 	for _ in $(seq 300); do
