@@ -64,6 +64,12 @@ with_systemd() {
 	: >/tmp/asked
 	run_dpkg --remove scx-powerpack
 	asked "stop.*$UNIT" || fail "a removal does not stop it"
+	! grep -q 'still runs' /tmp/dpkg || fail "a removal says that it runs"
+	run_dpkg -i /package-check/newer
+	# As if scx.service had started it: it answers, whatever is asked.
+	cp /bin/true "$PROGRAM"
+	run_dpkg --remove scx-powerpack
+	grep -q 'still runs' /tmp/dpkg || fail "a removal does not say that it still runs"
 	run_dpkg --purge scx-powerpack
 	[ ! -e /etc/scx_powerpack ] || fail "a purge leaves the configuration"
 }
