@@ -1,5 +1,5 @@
 //! What measures this machine's power: counters of energy (RAPL, hwmon), else a meter of power (hwmon), else the
-//! battery's rate.
+//! batteries' rate.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -44,7 +44,7 @@ impl Counter {
 enum Gauge {
     /// A file in uW.
     Machine(PathBuf),
-    Battery(PathBuf),
+    Batteries(Vec<PathBuf>),
 }
 
 impl Gauge {
@@ -52,7 +52,7 @@ impl Gauge {
     fn read_w(&self) -> Option<f64> {
         match self {
             Gauge::Machine(path) => number(path).map(|uw| uw as f64 / 1e6),
-            Gauge::Battery(dir) => discharge_w(dir),
+            Gauge::Batteries(all) => discharge_w(all),
         }
     }
 }
@@ -79,7 +79,11 @@ impl PowerMeter {
         }
         match acpi_meter(root) {
             Some(path) => of(vec![], Some(Gauge::Machine(path)), "ACPI's power meter"),
-            None => of(vec![], power_supply::battery(root).map(Gauge::Battery), "the battery"),
+            None => {
+                let batteries = power_supply::batteries(root);
+                let gauge = (!batteries.is_empty()).then_some(Gauge::Batteries(batteries));
+                of(vec![], gauge, "the battery")
+            }
         }
     }
 
@@ -148,9 +152,15 @@ impl PowerMeter {
 
     /// Why it says nothing, if it does not: words that go on from "power: ".
     pub fn missing(&self) -> Option<&'static str> {
-        match self.gauge {
+        match &self.gauge {
             _ if self.measures() => None,
-            Some(Gauge::Battery(_)) => Some(
+            Some(Gauge::Batteries(all)) if all.iter().any(|one| power_supply::discharges(one)) => {
+                Some(
+                    "no RAPL counters in /sys/class/powercap, no meter in /sys/class/hwmon, and on battery, which \
+                     is discharging, but reports no rate",
+                )
+            }
+            Some(Gauge::Batteries(_)) => Some(
                 "no RAPL counters in /sys/class/powercap, no meter in /sys/class/hwmon, and not on battery",
             ),
             _ => Some(
@@ -207,127 +217,22 @@ fn acpi_meter(root: &Path) -> Option<PathBuf> {
     all.find(|path| number(path).is_some_and(|uw| uw > 0))
 }
 
-/// What the battery supplies (W); nothing if it is not discharged.
-fn discharge_w(battery: &Path) -> Option<f64> {
-    if !power_supply::discharges(battery) {
-        return None;
-    }
-    if let Some(uw) = number(&battery.join("power_now")) {
-        return Some(uw as f64 / 1e6);
-    }
-    let of = |file| number(&battery.join(file)).map(|micro| micro as f64 / 1e6);
-    Some(of("current_now")? * of("voltage_now")?)
+/// What these supply, all together (W); nothing if none of them is discharged, or one that is does not say how fast.
+fn discharge_w(batteries: &[PathBuf]) -> Option<f64> {
+    let discharged = batteries.iter().filter(|battery| power_supply::discharges(battery));
+    let rates_w: Vec<f64> = discharged.map(|battery| rate_w(battery)).collect::<Option<_>>()?;
+    (!rates_w.is_empty()).then(|| rates_w.iter().sum())
+}
+
+/// How fast the charge of one changes (W).
+fn rate_w(battery: &Path) -> Option<f64> {
+    // By the kernel's rules what is discharged has a negative rate, but most drivers report the amount alone.
+    let of = |file| {
+        let text = fs::read_to_string(battery.join(file)).ok()?;
+        text.trim().parse::<i64>().ok().map(|micro| micro.unsigned_abs() as f64 / 1e6)
+    };
+    of("power_now").or_else(|| Some(of("current_now")? * of("voltage_now")?))
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::machine::sensors::tests::{sysfs, write};
-
-    #[test]
-    fn counters_that_begin_again_are_followed() {
-        let counter = "class/powercap/intel-rapl:0/energy_uj";
-        let root = sysfs(
-            "rapl",
-            &[
-                ("class/powercap/intel-rapl:0/name", "package-0"),
-                (counter, "9000000"),
-                ("class/powercap/intel-rapl:0/max_energy_range_uj", "10000000"),
-                // A part of it, and the whole laptop: not counted twice.
-                ("class/powercap/intel-rapl:0:0/name", "core"),
-                ("class/powercap/intel-rapl:0:0/energy_uj", "1"),
-                ("class/powercap/intel-rapl:1/name", "psys"),
-                ("class/powercap/intel-rapl:1/energy_uj", "1"),
-            ],
-        );
-        let mut meter = PowerMeter::begin(&root);
-        write(&root, &[(counter, "1000000")]);
-        meter.look();
-        write(&root, &[(counter, "3000000")]);
-        meter.look();
-        assert_eq!(meter.power_w(2.0), Some(2.0));
-        meter.reset();
-        assert_eq!(meter.power_w(2.0), Some(0.0));
-        assert!(meter.is_exact() && meter.missing().is_none());
-        fs::remove_dir_all(root).unwrap();
-    }
-
-    #[test]
-    fn a_package_that_is_read_in_two_ways_counts_once() {
-        let [by_cpu, in_memory] =
-            ["class/powercap/intel-rapl:0", "class/powercap/intel-rapl-mmio:0"];
-        let root = sysfs("rapl-mmio", &[]);
-        let power_w = || {
-            let mut meter = PowerMeter::begin(&root);
-            meter.counters.iter_mut().for_each(|counter| counter.last_uj = 0);
-            meter.look();
-            meter.power_w(1.0)
-        };
-        let package = |dir: &str, uj: &str| {
-            write(
-                &root,
-                &[(&format!("{dir}/name"), "package-0"), (&format!("{dir}/energy_uj"), uj)],
-            );
-        };
-        package(in_memory, "4000000");
-        assert_eq!(power_w(), Some(4.0), "the only one there is");
-        package(by_cpu, "5000000");
-        assert_eq!(power_w(), Some(5.0));
-        fs::remove_dir_all(root).unwrap();
-    }
-
-    #[test]
-    fn hwmon_counts_for_sockets_and_for_the_machine_and_not_for_its_parts() {
-        let card = [
-            ("class/hwmon/hwmon0/name", "amdgpu"),
-            ("class/hwmon/hwmon0/power1_average", "9000000"),
-        ];
-        let machine = [
-            ("class/hwmon/hwmon1/name", "power_meter"),
-            ("class/hwmon/hwmon1/power1_average", "31000000"),
-        ];
-        let sockets = [
-            ("class/hwmon/hwmon2/name", "amd_energy"),
-            ("class/hwmon/hwmon2/energy1_label", "Ecore000"),
-            ("class/hwmon/hwmon2/energy1_input", "5"),
-            ("class/hwmon/hwmon2/energy9_label", "Esocket0"),
-            ("class/hwmon/hwmon2/energy9_input", "1000000"),
-        ];
-        let root = sysfs("hwmon", &card);
-        assert!(!PowerMeter::begin(&root).measures());
-        write(&root, &machine);
-        let mut meter = PowerMeter::begin(&root);
-        meter.look();
-        assert_eq!((meter.power_w(1.0), meter.is_exact()), (Some(31.0), false));
-        write(&root, &sockets);
-        let mut meter = PowerMeter::begin(&root);
-        write(&root, &[(sockets[4].0, "7000000")]);
-        meter.look();
-        assert_eq!((meter.power_w(2.0), meter.is_exact()), (Some(3.0), true));
-        fs::remove_dir_all(root).unwrap();
-    }
-
-    #[test]
-    fn a_battery_reports_only_while_it_is_discharged() {
-        let of = |status| {
-            let root = sysfs(
-                status,
-                &[
-                    ("class/power_supply/BAT0/type", "Battery"),
-                    ("class/power_supply/BAT0/status", status),
-                    ("class/power_supply/BAT0/current_now", "1500000"),
-                    ("class/power_supply/BAT0/voltage_now", "12000000"),
-                ],
-            );
-            let mut meter = PowerMeter::begin(&root);
-            meter.look();
-            let found = (meter.power_w(1.0), meter.missing());
-            fs::remove_dir_all(root).unwrap();
-            found
-        };
-        assert_eq!(of("Discharging").0, Some(18.0));
-        let (power_w, missing) = of("Charging");
-        assert_eq!(power_w, None);
-        assert!(missing.unwrap().contains("not on battery"), "{missing:?}");
-    }
-}
+mod tests;

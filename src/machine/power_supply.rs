@@ -25,9 +25,9 @@ pub fn on_battery(root: &Path) -> Option<bool> {
     discharging
 }
 
-/// The first battery of its own that the machine below `root` has.
-pub fn battery(root: &Path) -> Option<PathBuf> {
-    entries(&root.join(SUPPLIES)).into_iter().find(|supply| is_battery(supply))
+/// The batteries of its own that the machine below `root` has.
+pub fn batteries(root: &Path) -> Vec<PathBuf> {
+    entries(&root.join(SUPPLIES)).into_iter().filter(|supply| is_battery(supply)).collect()
 }
 
 /// Whether that battery supplies the machine.
@@ -61,7 +61,7 @@ mod tests {
     #[test]
     fn a_battery_counts_when_it_is_the_machines_and_no_mains_is_there() {
         let root = std::env::temp_dir().join(format!("powerpack-supply-{}", std::process::id()));
-        let looked = || (on_battery(&root), battery(&root).is_some());
+        let looked = || (on_battery(&root), !batteries(&root).is_empty());
         assert_eq!(looked(), (None, false));
         supply(
             &root,

@@ -132,7 +132,7 @@ impl InForce {
     /// none is asked for, on battery. It must not while another service sets it.
     pub fn set_defaults(&mut self, defaults: bool) {
         let is_of_use = || {
-            power_supply::battery(&self.root).is_some()
+            !power_supply::batteries(&self.root).is_empty()
                 && entries(&self.root, "policy").iter().any(|policy| hears_preference(policy))
         };
         self.defaults = defaults && is_of_use();
