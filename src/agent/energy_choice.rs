@@ -6,18 +6,17 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use log::{debug, info};
 
+use crate::agent::desired::Desired;
 use crate::agent::evidence_file::{self, EvidenceFile};
 use crate::agent::proof::{Block, Follower, Kind, News, Plan, Proof, Verdict};
-use crate::machine::identity;
 use crate::machine::power_meter::PowerMeter;
-use crate::machine::power_model::Source;
+use crate::machine::power_model::{PowerModel, Source};
 use crate::machine::topology::Ranks;
 use crate::scheduler::latency::Latency;
 use crate::scheduler::snapshot::Snapshot;
 use crate::settings::auto::{Evidence, Ruled, Rules};
 use crate::settings::hints;
 use crate::settings::mode::Mode;
-use crate::settings::policy::{Policy, PolicyArgs};
 
 /// Where power is sampled, and what is read may be old, a block is longer by this factor, a minute,
 const SAMPLED_FACTOR: u32 = 12;
@@ -117,23 +116,22 @@ pub struct EnergyChoice {
 }
 
 impl EnergyChoice {
-    /// For this machine, of whose power `source` says something, and for modes with these knobs. What was found out
-    /// of both before is read when it is needed.
-    pub fn new(ranks: &Ranks, source: Source, knobs: &PolicyArgs) -> Self {
-        let (prior, prior_by) = match source {
+    /// For this machine, of whose power that is known, and for modes with the knobs and hints that are desired. What
+    /// was found out of all that before is read when it is needed.
+    pub fn new(ranks: &Ranks, power: &PowerModel, desired: &Desired) -> Self {
+        let (prior, prior_by) = match power.source {
             Source::Defaults => (Mode::Packing, "the load alone".to_owned()),
             source => (Mode::Energy, source.to_string()),
         };
-        // As they are in force: a default that is named is no other knob.
-        let knobs = Policy::of(Mode::Packing).with(Mode::Packing, knobs).to_args();
-        let of = format!("{} {knobs:?}", identity::of(ranks));
+        let root = hints::root();
+        let of = evidence_file::subject(&root, ranks, power, &desired.args, &desired.hints);
         let file = EvidenceFile::new(Path::new(evidence_file::FILE), of);
         let proof = Proof::new(candidates(ranks), prior, unix_time().as_nanos() as u64);
         EnergyChoice {
             proof,
             prior,
             prior_by,
-            meter: PowerMeter::begin(&hints::root()),
+            meter: PowerMeter::begin(&root),
             file,
             has_read: false,
             follower: Follower::default(),

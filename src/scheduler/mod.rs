@@ -25,7 +25,7 @@ use log::{debug, info, warn};
 use scx_utils::{scx_ops_attach, uei_set_size};
 
 use crate::bpf_intf as intf;
-use crate::machine::power_model::{PowerModel, Source};
+use crate::machine::power_model::PowerModel;
 use crate::machine::topology::Ranks;
 use crate::machine::{bpf_topology, calibrated, kernel};
 use crate::settings::mode::Mode;
@@ -42,7 +42,7 @@ pub struct Scheduler<'a> {
     skel: BpfSkel<'a>,
     link: Option<Link>,
     slot: u32,
-    power_source: Source,
+    power: PowerModel,
     /// What mode energy goes by was said.
     has_said_source: bool,
     /// Where programs have no timers.
@@ -79,7 +79,7 @@ impl<'a> Scheduler<'a> {
         quiet_libbpf(verbose);
         scx_utils::try_set_rlimit_infinity();
         let mut skel = open(object)?;
-        let power_source = configure(&mut skel, ranks, policy)?;
+        let power = configure(&mut skel, ranks, policy)?;
         let mut skel = skel.load().map_err(kernel::explain_load_failure)?;
         if verbose {
             log_verified(&skel);
@@ -91,7 +91,7 @@ impl<'a> Scheduler<'a> {
             skel,
             link: Some(link),
             slot: 0,
-            power_source,
+            power,
             has_said_source: false,
             _held_timer: held_timer,
         };
@@ -182,9 +182,9 @@ impl<'a> Scheduler<'a> {
         })
     }
 
-    /// What says what the machine's CPUs take.
-    pub fn power_source(&self) -> Source {
-        self.power_source
+    /// What is known of the power of the machine's CPUs.
+    pub fn power(&self) -> &PowerModel {
+        &self.power
     }
 
     /// A descriptor that becomes readable when the kernel ends the scheduler.
@@ -207,7 +207,7 @@ impl<'a> Scheduler<'a> {
     /// As that mode begins for the first time.
     fn say_what_energy_goes_by(&mut self, policy: Policy) {
         if policy.mode == Mode::Energy && !self.has_said_source {
-            info!("mode energy goes by {}", self.power_source);
+            info!("mode energy goes by {}", self.power.source);
             self.has_said_source = true;
         }
     }
@@ -284,8 +284,8 @@ fn open(object: &mut MaybeUninit<OpenObject>) -> Result<OpenBpfSkel<'_>> {
 /// migration disabled too.
 const ENQ_MIGRATION_DISABLED: u64 = 1 << 4;
 
-/// Writes what the programs find as they are loaded; returns what says what the machine's CPUs take.
-fn configure(skel: &mut OpenBpfSkel<'_>, ranks: &Ranks, policy: Policy) -> Result<Source> {
+/// Writes what the programs find as they are loaded; returns what is known of the power of the machine's CPUs.
+fn configure(skel: &mut OpenBpfSkel<'_>, ranks: &Ranks, policy: Policy) -> Result<PowerModel> {
     let rodata = skel.maps.rodata_data.as_mut().context("no .rodata")?;
     // A file that cannot be read costs no more than what is in it.
     let calibrated = calibrated::read(Path::new(calibrated::FILE), ranks).unwrap_or_else(|err| {
@@ -299,7 +299,7 @@ fn configure(skel: &mut OpenBpfSkel<'_>, ranks: &Ranks, policy: Policy) -> Resul
     rodata.agent_is_timer = kernel::is_preempt_rt();
     let bss = skel.maps.bss_data.as_mut().context(NO_DATA)?;
     store(&mut bss.policies[0], policy.to_bpf(ranks));
-    Ok(power.source)
+    Ok(power)
 }
 
 /// The first queue of a single CPU.

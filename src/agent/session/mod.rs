@@ -98,7 +98,7 @@ impl<'a> Session<'a> {
         clock: StatusClock,
         kept: &'a mut Kept,
     ) -> Result<Self> {
-        let energy = EnergyChoice::new(&ranks, scheduler.power_source(), &kept.desired.args);
+        let energy = EnergyChoice::new(&ranks, scheduler.power(), &kept.desired);
         let mut session = Session {
             cli,
             scheduler,
@@ -277,8 +277,8 @@ impl<'a> Session<'a> {
         self.kept.desired.choice = choice;
         self.reason = None;
         // Knobs may have changed.
-        let source = self.scheduler.power_source();
-        self.energy = EnergyChoice::new(&self.ranks, source, &self.kept.desired.args);
+        let power = self.scheduler.power();
+        self.energy = EnergyChoice::new(&self.ranks, power, &self.kept.desired);
         if choice == Choice::Auto {
             // One that goes on remembers that the machine is busy.
             let begins = before != Choice::Auto;
