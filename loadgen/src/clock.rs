@@ -24,6 +24,11 @@ pub fn now_ns() -> u64 {
     read(libc::CLOCK_MONOTONIC)
 }
 
+/// For how long the machine was suspended since boot (ns), to some microseconds.
+pub fn suspended_ns() -> i64 {
+    read(libc::CLOCK_BOOTTIME) as i64 - now_ns() as i64
+}
+
 /// CPU time of the calling thread (ns).
 pub fn thread_cpu_ns() -> u64 {
     read(libc::CLOCK_THREAD_CPUTIME_ID)

@@ -24,9 +24,6 @@ const SAMPLED_FACTOR: u32 = 12;
 const SAMPLED_SETTLE_LOOKS: u32 = 6;
 /// Work is not measured over less time than this (ns): what runs at that moment would stand for all.
 const SHARE_MIN_NS: u64 = 1_000_000_000;
-/// A block in which one clock has gone on for this much longer than the other (s) does not count: the machine was
-/// suspended, and counters of energy may have begun again; or the clock was set.
-const CLOCKS_APART_MAX_S: f64 = 1.0;
 /// Nothing is compared from this share of the pressure on from which the machine is busy.
 const PRESSURE_SHARE: f64 = 0.5;
 /// Nor while one wake-up in a hundred waits for longer than this many latency budgets: from there on a queue is overdue.
@@ -95,8 +92,6 @@ struct Running {
     settle_looks: u32,
     looks_left: u32,
     begin: Mark,
-    /// The same instant by the Unix clock, which goes on while the machine is suspended.
-    begin_unix: Duration,
     latency: Latency,
 }
 
@@ -180,7 +175,7 @@ impl EnergyChoice {
         }
         let plan = self.proof.plan(kind, measures && !look.is_watched, now_unix.as_secs());
         if measures {
-            self.begin(plan, kind, look.now, now_unix);
+            self.begin(plan, kind, look.now);
         }
         (plan.mode, format!("{}; {}", look.ruled.why, self.why(kind, look.rules)))
     }
@@ -211,7 +206,7 @@ impl EnergyChoice {
             if running.settle_looks == 0 {
                 self.meter.look();
                 self.meter.reset();
-                (running.begin, running.begin_unix) = (Mark::of(now), now_unix);
+                running.begin = Mark::of(now);
             }
             return;
         }
@@ -224,7 +219,7 @@ impl EnergyChoice {
         }
         self.meter.look();
         let Some(running) = self.running.take() else { return };
-        match self.block(&running, now, now_unix) {
+        match self.block(&running, now) {
             Some(block) => {
                 let news = self.proof.take(block, now_unix.as_secs());
                 self.keep(news, running.kind);
@@ -234,16 +229,15 @@ impl EnergyChoice {
     }
 
     /// What was measured of the block that is over; `None`: it does not count.
-    fn block(&self, running: &Running, now: &Snapshot, now_unix: Duration) -> Option<Block> {
+    fn block(&self, running: &Running, now: &Snapshot) -> Option<Block> {
         let seconds = now.now_ns.saturating_sub(running.begin.at_ns) as f64 / 1e9;
-        let by_unix_s = now_unix.as_secs_f64() - running.begin_unix.as_secs_f64();
         let work_share = running.begin.share_until(now)?;
         let joules = self.meter.power_w(seconds)? * seconds;
         let wake_ups = now.latency.nr().saturating_sub(running.begin.wake_ups);
         let (mode, capacity) = (running.plan.mode, now.capacity());
         let block = Block { mode, seconds, joules, work_share, capacity, wake_ups };
         debug!("auto: {block}");
-        ((by_unix_s - seconds).abs() < CLOCKS_APART_MAX_S).then_some(block)
+        Some(block)
     }
 
     /// Keeps what is known, if it has changed.
@@ -262,7 +256,7 @@ impl EnergyChoice {
     }
 
     /// What is planned begins, unless it runs already.
-    fn begin(&mut self, plan: Plan, kind: Option<Kind>, now: &Snapshot, now_unix: Duration) {
+    fn begin(&mut self, plan: Plan, kind: Option<Kind>, now: &Snapshot) {
         let Some(looks) = plan.block_looks else {
             self.running = None;
             return;
@@ -282,7 +276,6 @@ impl EnergyChoice {
             settle_looks,
             looks_left: all - settle_looks,
             begin: Mark::of(now),
-            begin_unix: now_unix,
             latency: now.latency.clone(),
         });
     }

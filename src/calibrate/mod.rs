@@ -51,6 +51,8 @@ const BLOCK_MIN: Duration = Duration::from_secs(2);
 const BLOCK_MAX: Duration = Duration::from_secs(60);
 /// After a change the machine is left alone for this time at least, and for a step of the meter.
 const SETTLE_MIN: Duration = Duration::from_millis(300);
+/// A model that is off by more than this share of what a block took says nothing of the machine.
+const WORST_SHARE_MAX: f64 = 0.5;
 /// No meter that is of use has longer steps.
 const METER_STEP_MAX: Duration = Duration::from_secs(30);
 
@@ -95,6 +97,7 @@ fn calibrate(stop: &Arc<AtomicBool>, path: &Path) -> Result<()> {
         "a sched_ext scheduler was loaded meanwhile, and was measured too: begin again"
     );
     let model = model::find(&subject, &seen)?;
+    refuse_contradiction(model.worst_share)?;
     let about = About { lines: lines(&subject, &model, seen.len(), length, title), seen: &seen };
     let text = file::text(&subject, &model, &about);
     Machine::parse(&text).context("what was measured makes no machine")?;
@@ -121,6 +124,17 @@ fn refuse_busy(pct: f64) -> Result<()> {
         pct <= IDLE_MAX_PCT,
         "this machine is not idle: what runs uses {pct:.0} % of a CPU, and {IDLE_MAX_PCT:.0} % is the \
          most that leaves power to be measured; end it, and begin again"
+    );
+    Ok(())
+}
+
+/// Fails with a sentence if a block took something else than all blocks together say.
+fn refuse_contradiction(worst_share: f64) -> Result<()> {
+    ensure!(
+        worst_share <= WORST_SHARE_MAX,
+        "what was measured contradicts itself: a block took {:.0} % more or less than the others say; nothing \
+         is written, begin again",
+        worst_share * 100.0
     );
     Ok(())
 }
@@ -210,6 +224,14 @@ mod tests {
             said.starts_with("this machine is not idle: what runs uses 37 % of a CPU"),
             "{said}"
         );
+    }
+
+    #[test]
+    fn what_contradicts_itself_is_refused_with_the_figure() {
+        assert!(refuse_contradiction(0.5).is_ok());
+        let said = refuse_contradiction(0.73).unwrap_err().to_string();
+        assert!(said.contains("took 73 % more or less"), "{said}");
+        assert!(refuse_contradiction(f64::NAN).is_err());
     }
 
     #[test]

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
 
-use anyhow::{Result, ensure};
+use anyhow::{Result, bail, ensure};
 use powerpack_load::clock::{self, NS_PER_S};
 
 use super::load::Load;
@@ -39,17 +39,22 @@ pub struct Observer<'a> {
 type Counts = BTreeMap<usize, Vec<(u64, u64)>>;
 
 impl Observer<'_> {
-    /// Measures a block, again if others ran. Fails with a sentence, or [`Interrupted`].
+    /// Measures a block, again if others ran or the machine was suspended. Fails with a sentence, or [`Interrupted`].
     pub fn measure(&mut self, block: &Block) -> Result<Seen> {
-        let mut others = 0.0;
+        let mut others = None;
         for _ in 0..TRIES {
             let seen = self.measure_once(block)?;
-            others = others_share(self.subject, block, &seen);
-            if others <= OTHERS_MAX_SHARE {
+            // What the meter and cpuidle counted is not of the block alone.
+            others =
+                (!self.meter.was_suspended()).then(|| others_share(self.subject, block, &seen));
+            if others.is_some_and(|others| others <= OTHERS_MAX_SHARE) {
                 return Ok(seen);
             }
         }
-        anyhow::bail!(
+        let Some(others) = others else {
+            bail!("this machine was suspended while it was measured ({}): begin again", block.what)
+        };
+        bail!(
             "this machine is not idle any more: others used {:.0} % of a CPU while it was measured \
              ({}); end them, and begin again",
             others * 100.0,
@@ -73,7 +78,10 @@ impl Observer<'_> {
         let seconds = (clock::now_ns() - begin_ns) as f64 / NS_PER_S;
         load.end()?;
         let power_w = self.meter.power_w(seconds);
-        ensure!(power_w.is_some(), "nothing measures power any more: is a charger connected?");
+        ensure!(
+            power_w.is_some() || self.meter.was_suspended(),
+            "nothing measures power any more: is a charger connected?"
+        );
         let mut seen = self.seen(&before, &after, seconds);
         seen.power_mw = power_w.unwrap_or_default() * 1e3;
         seen.mhz = mhz;

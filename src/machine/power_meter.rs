@@ -6,6 +6,8 @@ use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use powerpack_load::clock;
+
 use super::power_supply;
 use super::sensors::{entries, mean, name, number};
 
@@ -16,6 +18,9 @@ const SOCKETS: (&str, &str) = ("amd_energy", "Esocket");
 /// The driver of hwmon for ACPI's power meter, which is of the whole machine. (Others are of a part, as a graphics
 /// card or a drive.)
 const ACPI_METER: &str = "power_meter";
+
+/// The machine was suspended if that time has grown by this much (ns): less is between the readings of two clocks.
+const SUSPENDED_MIN_NS: i64 = 100_000_000;
 
 /// A counter of energy (uJ), and where it begins again.
 struct Counter {
@@ -62,13 +67,21 @@ pub struct PowerMeter {
     counters: Vec<Counter>,
     gauge: Option<Gauge>,
     sampled_w: Vec<f64>,
+    /// As it began: counters of energy may begin again as the machine is resumed, which looks as if they had wrapped.
+    suspended_ns: i64,
     title: &'static str,
 }
 
 impl PowerMeter {
     /// The best one below `root` (`/` but in tests), beginning now.
     pub fn begin(root: &Path) -> Self {
-        let of = |counters, gauge, title| PowerMeter { counters, gauge, sampled_w: vec![], title };
+        let of = |counters, gauge, title| PowerMeter {
+            counters,
+            gauge,
+            sampled_w: vec![],
+            suspended_ns: clock::suspended_ns(),
+            title,
+        };
         let packages = rapl(root);
         if !packages.is_empty() {
             return of(packages, None, "RAPL counters of packages");
@@ -113,10 +126,19 @@ impl PowerMeter {
     pub fn reset(&mut self) {
         self.counters.iter_mut().for_each(|counter| counter.used_uj = 0);
         self.sampled_w.clear();
+        self.suspended_ns = clock::suspended_ns();
     }
 
-    /// Mean power over `seconds` (W); `None`: it says nothing.
+    /// Whether the machine was suspended since it began.
+    pub fn was_suspended(&self) -> bool {
+        clock::suspended_ns() >= self.suspended_ns + SUSPENDED_MIN_NS
+    }
+
+    /// Mean power over `seconds` (W); `None`: it says nothing, or the machine was suspended meanwhile.
     pub fn power_w(&self, seconds: f64) -> Option<f64> {
+        if self.was_suspended() {
+            return None;
+        }
         if self.is_exact() {
             let used_uj: u64 = self.counters.iter().map(|counter| counter.used_uj).sum();
             return Some(used_uj as f64 / 1e6 / seconds);

@@ -78,6 +78,30 @@ fn hwmon_counts_for_sockets_and_for_the_machine_and_not_for_its_parts() {
     fs::remove_dir_all(root).unwrap();
 }
 
+#[test]
+fn nothing_is_known_of_a_time_in_which_the_machine_was_suspended() {
+    let counter = "class/powercap/intel-rapl:0/energy_uj";
+    let root = sysfs(
+        "suspended",
+        &[
+            ("class/powercap/intel-rapl:0/name", "package-0"),
+            (counter, "9000000"),
+            ("class/powercap/intel-rapl:0/max_energy_range_uj", "262143000000"),
+        ],
+    );
+    let mut meter = PowerMeter::begin(&root);
+    assert!(!meter.was_suspended(), "of what was before nothing is known");
+    meter.suspended_ns -= 1_000_000_000;
+    write(&root, &[(counter, "1000000")]);
+    meter.look();
+    assert_eq!(meter.power_w(1.0), None, "it has not taken 262 kJ");
+    meter.reset();
+    write(&root, &[(counter, "3000000")]);
+    meter.look();
+    assert_eq!(meter.power_w(1.0), Some(2.0));
+    fs::remove_dir_all(root).unwrap();
+}
+
 /// A battery with this status.
 fn battery(root: &Path, name: &str, status: &str, rates: &[(&str, &str)]) {
     let file = |file| format!("class/power_supply/{name}/{file}");
