@@ -38,6 +38,18 @@ pub struct CpuStatus {
     pub node: usize,
 }
 
+impl CpuStatus {
+    /// Whether tasks that may run everywhere may run here.
+    pub fn is_usable(&self) -> bool {
+        self.online && !self.isolated
+    }
+
+    /// Whether it may sleep, as packing does without it.
+    pub fn is_surplus(&self) -> bool {
+        self.is_usable() && !self.active
+    }
+}
+
 /// A cgroup whose `cpu.max` is enforced, with figures as those of the kernel's `cpu.stat`.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct LimitStatus {

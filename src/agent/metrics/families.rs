@@ -115,6 +115,16 @@ impl Families {
         )?;
         to.labelled(
             (
+                "cpu_surplus",
+                "Whether the CPU is online, not isolated, and outside the active set",
+                None,
+                MetricType::Gauge,
+            ),
+            "cpu",
+            each(|cpu| flag(cpu.is_surplus())),
+        )?;
+        to.labelled(
+            (
                 "cpu_utilization",
                 "Of the fastest CPU",
                 Some(&Unit::Other("ratio".into())),
@@ -304,7 +314,10 @@ mod tests {
             interrupts: [(0, 5), (2, 7)].into(),
             package_states: vec![("C10".into(), 1.5)],
         };
-        let text = text(&status(4, 10), machine, Duration::from_secs(7)).unwrap();
+        // One is active, one isolated, one offline and one surplus.
+        let mut status = status(4, 10);
+        status.cpus[1].isolated = true;
+        let text = text(&status, machine, Duration::from_secs(7)).unwrap();
         assert!(!text.contains("cpu_wakeups"), "it is not counted here:\n{text}");
         for line in [
             "scx_powerpack_mode{mode=\"packing\"} 1.0",
@@ -312,6 +325,10 @@ mod tests {
             "# UNIT scx_powerpack_cpu_non_idle_seconds seconds",
             "scx_powerpack_cpu_non_idle_seconds_total{cpu=\"0\"} 5.0",
             "scx_powerpack_cpu_utilization_ratio{cpu=\"0\"} 0.0",
+            "scx_powerpack_cpu_surplus{cpu=\"0\"} 0.0",
+            "scx_powerpack_cpu_surplus{cpu=\"1\"} 0.0",
+            "scx_powerpack_cpu_surplus{cpu=\"2\"} 0.0",
+            "scx_powerpack_cpu_surplus{cpu=\"3\"} 1.0",
             "scx_powerpack_latency_budget_seconds 0.005",
             "scx_powerpack_start_time_seconds 7.0",
             "scx_powerpack_config_reloads_total{result=\"error\"} 0",
