@@ -1,5 +1,7 @@
 //! The state of a running scheduler, as the agent reports it.
 
+use std::collections::BTreeSet;
+
 use serde::{Deserialize, Serialize};
 
 use crate::bpf_intf as intf;
@@ -47,6 +49,14 @@ impl CpuStatus {
     /// Whether it may sleep, as packing does without it.
     pub fn is_surplus(&self) -> bool {
         self.is_usable() && !self.active
+    }
+}
+
+impl Status {
+    /// The cores of which a CPU is online and not isolated: a ceiling counts those.
+    pub fn nr_cores(&self) -> usize {
+        let usable = self.cpus.iter().filter(|cpu| cpu.is_usable());
+        usable.map(|cpu| (cpu.package, cpu.core)).collect::<BTreeSet<_>>().len()
     }
 }
 

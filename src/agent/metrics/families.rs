@@ -91,11 +91,13 @@ impl Families {
         to.gauge(("auto", "Whether the agent chooses the mode", None), flag(status.auto))?;
         let online = status.cpus.iter().filter(|cpu| cpu.online).count();
         to.gauge(("online_cpus", "CPUs that are online", None), online as f64)?;
+        let cores = status.nr_cores() as f64;
+        to.gauge(("online_cores", "Cores that are online, and not isolated", None), cores)?;
         let active = status.counters.active_cpus as f64;
         to.gauge(("active_cpus", "CPUs in the active set", None), active)?;
         let demand = status.counters.demand as f64 / CAPACITY_MAX;
         to.gauge(("demand_cpus", "Capacity that tasks free to move use", None), demand)?;
-        to.gauge(("max_cores", "The ceiling", None), status.max_cores as f64)?;
+        to.gauge(("max_cores", "The ceiling, in cores", None), status.max_cores as f64)?;
         let fill = f64::from(status.fill_pct) / 100.0;
         to.gauge(("fill_ratio", "How full active CPUs may be", None), fill)?;
         let budget = status.latency_budget_ms as f64 / 1e3;
@@ -122,6 +124,16 @@ impl Families {
             ),
             "cpu",
             each(|cpu| flag(cpu.is_surplus())),
+        )?;
+        to.labelled(
+            (
+                "cpu_capacity",
+                "What the CPU can do, of the fastest CPU",
+                Some(&Unit::Other("ratio".into())),
+                MetricType::Gauge,
+            ),
+            "cpu",
+            each(|cpu| f64::from(cpu.capacity) / CAPACITY_MAX),
         )?;
         to.labelled(
             (
@@ -317,11 +329,14 @@ mod tests {
         // One is active, one isolated, one offline and one surplus.
         let mut status = status(4, 10);
         status.cpus[1].isolated = true;
+        status.cpus[3].capacity = 256;
         let text = text(&status, machine, Duration::from_secs(7)).unwrap();
         assert!(!text.contains("cpu_wakeups"), "it is not counted here:\n{text}");
         for line in [
             "scx_powerpack_mode{mode=\"packing\"} 1.0",
             "scx_powerpack_online_cpus 3.0",
+            "scx_powerpack_online_cores 2.0",
+            "scx_powerpack_cpu_capacity_ratio{cpu=\"3\"} 0.25",
             "# UNIT scx_powerpack_cpu_non_idle_seconds seconds",
             "scx_powerpack_cpu_non_idle_seconds_total{cpu=\"0\"} 5.0",
             "scx_powerpack_cpu_utilization_ratio{cpu=\"0\"} 0.0",

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 
 use super::cpu_states::CpuState;
 use crate::bpf_intf as intf;
-use crate::control::status::{CpuStatus, Status};
+use crate::control::status::Status;
 use crate::machine::sensors::mean;
 use crate::scheduler::latency::Latency;
 
@@ -233,7 +233,7 @@ impl Model {
     /// How many cores may be used, of how many: with what was requested last.
     pub fn ceiling(&self) -> Option<(usize, usize)> {
         let status = &self.sample.as_ref()?.status;
-        let cores = nr_cores(&status.cpus);
+        let cores = status.nr_cores();
         Some((self.requested_cores.unwrap_or(status.max_cores).min(cores), cores))
     }
 
@@ -274,15 +274,6 @@ fn is_same_run(base: &Status, now: &Status) -> bool {
     base.enable_seq == now.enable_seq
         && base.uptime_s <= now.uptime_s
         && base.cpus.len() == now.cpus.len()
-}
-
-/// The cores that are online.
-fn nr_cores(cpus: &[CpuStatus]) -> usize {
-    let mut cores: Vec<_> =
-        cpus.iter().filter(|cpu| cpu.online).map(|cpu| (cpu.package, cpu.core)).collect();
-    cores.sort_unstable();
-    cores.dedup();
-    cores.len()
 }
 
 /// As a number of CPUs, or a share of one.
