@@ -120,7 +120,7 @@ fn headline(status: &Status) -> String {
         status.mode,
         because(status.reason.as_deref()),
         status.counters.active_cpus,
-        status.cpus.len(),
+        status.nr_usable(),
         status.uptime_s
     )
 }
@@ -208,4 +208,18 @@ pub fn topology_text(ranks: &Ranks) -> String {
         );
     }
     text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cmd::top::tests::made_up;
+
+    #[test]
+    fn cpus_that_cannot_be_active_are_not_counted() {
+        let mut status = made_up::status(4, 10);
+        assert!(headline(&status).contains("1 of 3 CPUs active"), "one is offline");
+        status.cpus[1].isolated = true;
+        assert!(headline(&status).contains("1 of 2 CPUs active"), "one is isolated");
+    }
 }

@@ -53,6 +53,11 @@ impl CpuStatus {
 }
 
 impl Status {
+    /// The CPUs that may be active.
+    pub fn nr_usable(&self) -> usize {
+        self.cpus.iter().filter(|cpu| cpu.is_usable()).count()
+    }
+
     /// The cores of which a CPU is online and not isolated: a ceiling counts those.
     pub fn nr_cores(&self) -> usize {
         let usable = self.cpus.iter().filter(|cpu| cpu.is_usable());

@@ -53,7 +53,9 @@ hogs_share() {
 }
 
 START_S=600 start --mode packing
-status_says "of $CPUS CPUs active" || fail "$(scx_powerpack status)"
+status_says 'of 4 CPUs active' || fail "$(scx_powerpack status)"
+offline=$(scx_powerpack status | grep -c ' offline ')
+[ "$offline" = $((CPUS - 4)) ] || fail "$offline of $CPUS CPUs are offline: $(scx_powerpack status)"
 hogs_share packing
 for mode in spread packing balance; do
 	scx_powerpack mode $mode >/dev/null

@@ -61,7 +61,7 @@ fn four_cpus_at_80x24() {
     assert!(lines[0].ends_with("  up 11 s"));
     assert_eq!(
         lines[1],
-        "CPUs: 1 of 4 active, demand 0.50  ceiling all cores  fill 80 %  budget 5 ms"
+        "CPUs: 1 of 3 active, demand 0.50  ceiling all cores  fill 80 %  budget 5 ms"
     );
     assert!(lines[2].starts_with("per s: spills 7.0  migrations 0  queued 0  preempts 0"));
     assert_eq!(lines[3], "wake-up p50 <= 16 us  p99 <= 64 us  max <= 64 us  - W  - MHz  C-state -");
@@ -90,9 +90,20 @@ fn a_large_machine_is_seen_at_a_glance() {
     assert!(lines[6].starts_with("*┌   0 "), "{}", lines[6]);
     (0..99).for_each(|_| assert_eq!(press(&mut model, KeyCode::PageDown), Action::None));
     let lines = screen(&mut model, 80, 24);
-    assert!(lines.iter().any(|line| line.contains(" 255 ")), "the last page");
+    // Not the number of CPUs in the header.
+    let shows_last = |lines: &[String]| lines[5..].iter().any(|line| line.contains(" 255 "));
+    assert!(shows_last(&lines), "the last page");
     press(&mut model, KeyCode::PageUp);
-    assert!(!screen(&mut model, 80, 24).iter().any(|line| line.contains(" 255 ")));
+    assert!(!shows_last(&screen(&mut model, 80, 24)));
+}
+
+#[test]
+fn what_does_not_fit_into_the_header_is_cut_visibly() {
+    let lines = screen(&mut model(4), 40, 24);
+    for (nth, begin) in [(1, "CPUs: 1 of 3 active"), (2, "per s: spills"), (3, "wake-up p50")] {
+        assert!(lines[nth].starts_with(begin) && lines[nth].ends_with('…'), "{}", lines[nth]);
+        assert_eq!(lines[nth].chars().count(), 40);
+    }
 }
 
 #[test]
@@ -104,6 +115,7 @@ fn an_isolated_cpu_is_neither_active_nor_surplus() {
         (cpu.active, cpu.isolated, cpu.online) = (false, true, true);
         model.learn(Ok(isolated));
         let lines = screen(&mut model, 80, 24);
+        assert!(lines[1].contains(&format!(" of {} active", cpus - 2)), "{}", lines[1]);
         assert!(lines.iter().any(|line| line.starts_with(shown)), "{lines:?}");
     }
 }

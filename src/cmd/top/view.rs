@@ -115,17 +115,18 @@ fn header(model: &Model, sample: &Sample, width: usize) -> [Line<'static>; 4] {
     };
     let rates = model.rates();
     let rate = |of: fn(&Rates) -> f64| rate(rates.as_ref().map(of));
+    let cut = |text: String| Line::raw(clip(&text, width));
     [
         first_line(model, status, width),
-        Line::raw(format!(
+        cut(format!(
             "CPUs: {} of {} active, demand {}  ceiling {ceiling}  fill {} %  budget {} ms",
             status.counters.active_cpus,
-            status.cpus.len(),
+            status.nr_usable(),
             digits(in_cpus(status.counters.demand)),
             status.fill_pct,
             status.latency_budget_ms
         )),
-        Line::raw(format!(
+        cut(format!(
             "per s: spills {}  migrations {}  queued {}  preempts {}  set +{} -{}",
             rate(|rates| rates.spills),
             rate(|rates| rates.migrations),
@@ -134,7 +135,7 @@ fn header(model: &Model, sample: &Sample, width: usize) -> [Line<'static>; 4] {
             rate(|rates| rates.grown),
             rate(|rates| rates.shrunk)
         )),
-        Line::raw(measured(model, sample)),
+        cut(measured(model, sample)),
     ]
 }
 
