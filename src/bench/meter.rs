@@ -125,6 +125,7 @@ impl<'a> Meter<'a> {
             own_cpu_ns,
         };
         meter.read();
+        meter.look_if_due();
         meter.begin_ns = clock::now_ns();
         meter.next_read_ns = meter.begin_ns + INTERVAL_MIN_NS;
         meter
@@ -132,17 +133,16 @@ impl<'a> Meter<'a> {
 
     /// How long until read_if_due() has something to do.
     pub fn until_due(&self) -> Duration {
-        Duration::from_nanos(self.next_read_ns.saturating_sub(clock::now_ns()))
+        let next_read_ns = if self.with_heat { self.next_read_ns } else { u64::MAX };
+        let due_ns = next_read_ns.min(self.next_look_ns);
+        Duration::from_nanos(due_ns.saturating_sub(clock::now_ns()))
     }
 
     /// Looks at the machine if it is time to.
     pub fn read_if_due(&mut self) {
-        if clock::now_ns() < self.next_read_ns {
-            return;
-        }
-        if !self.with_heat {
-            self.look();
-            self.next_read_ns = self.next_look_ns;
+        // A picture of a task that runs little has seconds between its columns.
+        self.look_if_due();
+        if !self.with_heat || clock::now_ns() < self.next_read_ns {
             return;
         }
         let before = clock::thread_cpu_ns();
@@ -158,10 +158,9 @@ impl<'a> Meter<'a> {
         if let (Some(begin), Ok(reading)) = (&self.begin, Reading::now()) {
             self.runs.push((reading.at_ns, begin.ran_until(&reading)));
         }
-        self.look();
     }
 
-    fn look(&mut self) {
+    fn look_if_due(&mut self) {
         let now = clock::now_ns();
         if now >= self.next_look_ns {
             self.sources.look();
@@ -172,10 +171,10 @@ impl<'a> Meter<'a> {
     /// Ends the measurement.
     pub fn end(mut self) -> Measured {
         let seconds = (clock::now_ns() - self.begin_ns) as f64 / NS_PER_S;
-        self.next_look_ns = 0;
         // First, as what follows wakes CPUs.
         let idle = self.idle.take().map_or_else(Idle::default, IdleMeter::end);
         self.read();
+        self.sources.look();
         let non_idle_pct = self.non_idle_pct();
         let mut figures =
             if non_idle_pct.is_empty() { Figures::new() } else { of_cpus(&non_idle_pct) };
@@ -283,6 +282,18 @@ mod tests {
         let heat = heat(&readings).unwrap();
         assert_eq!(heat.non_idle_pct, [vec![50, 100, 100], vec![50, 0, 0]]);
         assert_eq!(super::heat(&readings[..1]), None);
+    }
+
+    #[test]
+    fn frequency_and_battery_are_looked_at_however_seldom_cpus_are_read() {
+        let mut meter = Meter::begin(None, None, true, None);
+        meter.next_read_ns = u64::MAX;
+        assert!(meter.until_due() <= Duration::from_nanos(LOOK_EVERY_NS));
+        meter.next_look_ns = 0;
+        let nr_read = meter.runs.len();
+        meter.read_if_due();
+        assert!(meter.next_look_ns > clock::now_ns());
+        assert_eq!(meter.runs.len(), nr_read, "and they alone");
     }
 
     #[test]
