@@ -271,6 +271,8 @@ pub fn remarks(results: &Results) -> Vec<String> {
             remarks.push(format!("{}: {why}", system.name));
         }
     }
+    remarks
+        .extend(results.power_meter.iter().map(|meter| format!("Power is measured by {meter}.")));
     remarks.extend(results.missing.iter().map(|what| format!("Not measured: {what}.")));
     let cost = |run: &Run| Some((*run.figures.get(&Metric::MeasuringPct)?, run.load.clone()));
     let costs = results.runs.iter().filter_map(cost);
@@ -323,6 +325,7 @@ pub mod tests {
                 run("packing", 1, value),
             ],
             missing: vec!["power: none".into()],
+            power_meter: None,
         }
     }
 

@@ -88,12 +88,15 @@ type Pair = (String, Metric, Summary, Summary);
 /// The figures that both have and of which one way is better.
 fn in_common(before: &Results, after: &Results) -> Vec<Pair> {
     let mut pairs = vec![];
+    let of_other_meters = meters_differ(before, after).is_some();
     for load in &before.loads {
         for system in &before.systems {
             let of = |results: &Results, metric| {
                 Summary::of(results.values(&load.name, &system.name, metric))
             };
-            let judged = |metric: &Metric| metric.better() != Better::Neither;
+            let judged = |metric: &Metric| {
+                metric.better() != Better::Neither && !(of_other_meters && metric.is_of_power())
+            };
             for metric in Metric::ALL.into_iter().filter(judged) {
                 if let (Some(was), Some(is)) = (of(before, metric), of(after, metric)) {
                     pairs.push((format!("{} under {}", load.name, system.name), metric, was, is));
@@ -102,6 +105,12 @@ fn in_common(before: &Results, after: &Results) -> Vec<Pair> {
         }
     }
     pairs
+}
+
+/// What measured power in both, where it is known to differ: a package's counters do not say what a battery does.
+fn meters_differ<'a>(before: &'a Results, after: &'a Results) -> Option<(&'a str, &'a str)> {
+    let meters = before.power_meter.as_deref().zip(after.power_meter.as_deref());
+    meters.filter(|(was, is)| was != is)
 }
 
 /// Whether it has become better; `None` if it is as good as it was.
@@ -126,6 +135,9 @@ fn differences(before: &Results, after: &Results) -> Vec<String> {
     differ("the version", &before.version, &after.version);
     let [was, is] = [before, after].map(|results| results.additions_per_s.to_string());
     differ("what fixed work is measured in, additions/s,", &was, &is);
+    if let Some((was, is)) = meters_differ(before, after) {
+        differ("what measured power, so that it is not compared,", was, is);
+    }
     remarks
 }
 
@@ -157,6 +169,26 @@ mod tests {
         let gone = compare(&before, &after, 5.0);
         assert_eq!(gone.outcome, Outcome::Worse);
         assert!(gone.text.contains("packing: not measured any more"), "{}", gone.text);
+    }
+
+    #[test]
+    fn power_of_two_meters_is_not_compared() {
+        let measured = |power_w, meter: Option<&str>| {
+            let mut results = benchmark(100.0);
+            for run in &mut results.runs {
+                run.figures
+                    .extend([(Metric::PowerW, power_w), (Metric::RecordsPerJ, 1.0 / power_w)]);
+            }
+            results.power_meter = meter.map(str::to_owned);
+            results
+        };
+        let rapl = measured(5.0, Some("RAPL"));
+        let of = |after| compare(&rapl, &after, 5.0);
+        assert_eq!(of(measured(9.0, Some("RAPL"))).outcome, Outcome::Worse);
+        assert_eq!(of(measured(9.0, None)).outcome, Outcome::Worse, "of an older version");
+        let other = of(measured(9.0, Some("the battery")));
+        assert_eq!(other.outcome, Outcome::NoneWorse, "{}", other.text);
+        assert!(other.text.contains("not compared, differs: RAPL, the battery"), "{}", other.text);
     }
 
     #[test]

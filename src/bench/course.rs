@@ -115,6 +115,7 @@ impl Benchmark {
             loads: suite.loads.iter().map(|load| load.info.clone()).collect(),
             runs: vec![],
             missing: meter::missing(&suite.loads, switches.as_ref()),
+            power_meter: meter::power_meter(),
         };
         let (stop, bar, ends_us) = (Arc::default(), ProgressBar::hidden(), BTreeMap::new());
         let mut benchmark =

@@ -1,5 +1,7 @@
 //! Benchmarks of one suite on several machines, as one.
 
+use std::collections::BTreeSet;
+
 use super::results::{LoadInfo, Machine, Results};
 
 /// What distinguishes the machines is said with each load; those of one name are beside each other.
@@ -30,6 +32,7 @@ pub fn join(mut parts: Vec<Results>) -> Results {
         part
     });
     let mut all = parts.next().expect("there is a file at least");
+    let mut meters = BTreeSet::from([all.power_meter.take()]);
     let mut loads: Vec<(usize, LoadInfo)> = all.loads.drain(..).enumerate().collect();
     for part in parts {
         loads.extend(part.loads.into_iter().enumerate());
@@ -40,7 +43,9 @@ pub fn join(mut parts: Vec<Results>) -> Results {
                 system.failed.take().into_iter().chain(other.failed).reduce(|a, b| a + "; " + &b);
         }
         all.missing.extend(part.missing);
+        meters.insert(part.power_meter);
     }
+    all.power_meter = meters.into_iter().flatten().reduce(|a, b| a + "; " + &b);
     loads.sort_by_key(|(nth, _)| *nth);
     all.loads = loads.into_iter().map(|(_, load)| load).collect();
     all.missing.sort();
@@ -59,6 +64,7 @@ mod tests {
         let on = |cpus, kernel: &str, value, why: Option<&str>| {
             let mut results = benchmark(value);
             results.machine = Machine { cpus, kernel: kernel.into(), ..Machine::default() };
+            results.power_meter = Some(if cpus == 2 { "a" } else { "b" }.to_owned());
             results.systems[1].failed = why.map(str::to_owned);
             results
         };
@@ -67,7 +73,7 @@ mod tests {
         let names: Vec<&str> = all.loads.iter().map(|load| load.name.as_str()).collect();
         assert_eq!(names, ["light, 2 CPUs", "light, 4 CPUs"]);
         assert_eq!(all.systems[1].failed.as_deref(), Some("2 CPUs: x; 4 CPUs: y"));
-        assert_eq!(all.missing.len(), 1);
+        assert_eq!((all.missing.len(), all.power_meter.as_deref()), (1, Some("a; b")));
         let all = join(vec![on(2, "a", 1.0, None), on(2, "b", 2.0, None)]);
         assert_eq!(all.loads[1].name, "light, b");
         let named = |name: &str| {

@@ -17,6 +17,7 @@ use super::results::Heat;
 use super::suite::Load;
 use super::switches::Switches;
 use crate::control::protocol::{self, Reply, Request};
+use crate::machine::power_meter::PowerMeter;
 use crate::machine::sensors::Sources;
 use crate::wakes::IdleCount;
 
@@ -94,6 +95,12 @@ pub fn missing(loads: &[Load], switches: Option<&Switches>) -> Vec<String> {
         missing.push("switches and migrations: no perf events, or not for this user".to_owned());
     }
     missing
+}
+
+/// What measures power here, if anything does.
+pub fn power_meter() -> Option<String> {
+    let meter = PowerMeter::begin(Path::new("/"));
+    meter.measures().then(|| meter.title().to_owned())
 }
 
 impl<'a> Meter<'a> {

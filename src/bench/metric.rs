@@ -208,6 +208,11 @@ impl Metric {
         }
     }
 
+    /// Whether it is of what measures power.
+    pub fn is_of_power(self) -> bool {
+        matches!(self, Metric::PowerW | Metric::RecordsPerJ)
+    }
+
     /// Whether `value` is better than `other`; `None` if neither is.
     pub fn is_better(self, value: f64, other: f64) -> Option<bool> {
         match self.better() {

@@ -44,6 +44,9 @@ pub struct Results {
     pub runs: Vec<Run>,
     /// What could not be measured, and why.
     pub missing: Vec<String>,
+    /// What measured power: of one meter it is another power than of another. None: nothing did, or it is not known.
+    #[serde(default)]
+    pub power_meter: Option<String>,
 }
 
 /// Where it was measured.

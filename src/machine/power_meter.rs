@@ -2,6 +2,7 @@
 //! batteries' rate.
 
 use std::fs;
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -69,6 +70,8 @@ pub struct PowerMeter {
     sampled_w: Vec<f64>,
     /// As it began: counters of energy may begin again as the machine is resumed, which looks as if they had wrapped.
     suspended_ns: i64,
+    /// There are RAPL's counters, which are not for this user to read.
+    is_denied: bool,
     title: &'static str,
 }
 
@@ -80,6 +83,7 @@ impl PowerMeter {
             gauge,
             sampled_w: vec![],
             suspended_ns: clock::suspended_ns(),
+            is_denied: is_denied(root),
             title,
         };
         let packages = rapl(root);
@@ -100,7 +104,7 @@ impl PowerMeter {
         }
     }
 
-    /// Which one it is, for the user.
+    /// Which one it is, for the user; of use if it measures.
     pub fn title(&self) -> &'static str {
         self.title
     }
@@ -176,6 +180,7 @@ impl PowerMeter {
     pub fn missing(&self) -> Option<&'static str> {
         match &self.gauge {
             _ if self.measures() => None,
+            _ if self.is_denied => Some("RAPL is for root: run it with sudo"),
             Some(Gauge::Batteries(all)) if all.iter().any(|one| power_supply::discharges(one)) => {
                 Some(
                     "no RAPL counters in /sys/class/powercap, no meter in /sys/class/hwmon, and on battery, which \
@@ -197,6 +202,13 @@ impl PowerMeter {
 fn rapl(root: &Path) -> Vec<Counter> {
     let by_cpu = packages(root, "intel-rapl:");
     if by_cpu.is_empty() { packages(root, "intel-rapl-mmio:") } else { by_cpu }
+}
+
+/// Whether there is a counter that this user may not read.
+fn is_denied(root: &Path) -> bool {
+    let zones = entries(&root.join("sys/class/powercap"));
+    let opened = zones.iter().map(|zone| fs::File::open(zone.join("energy_uj")));
+    opened.into_iter().any(|file| file.is_err_and(|err| err.kind() == ErrorKind::PermissionDenied))
 }
 
 /// `intel-rapl:N` are packages, `intel-rapl:N:M` parts of them; AMD's have the same names.

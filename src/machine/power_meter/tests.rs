@@ -1,4 +1,8 @@
+use std::fs::Permissions;
+use std::os::unix::fs::PermissionsExt;
+
 use super::*;
+use crate::machine::kernel;
 use crate::machine::sensors::tests::{sysfs, write};
 
 #[test]
@@ -26,6 +30,21 @@ fn counters_that_begin_again_are_followed() {
     meter.reset();
     assert_eq!(meter.power_w(2.0), Some(0.0));
     assert!(meter.is_exact() && meter.missing().is_none());
+    fs::remove_dir_all(root).unwrap();
+}
+
+#[test]
+fn counters_that_are_for_root_are_not_called_missing() {
+    let counter = "class/powercap/intel-rapl:0/energy_uj";
+    let root =
+        sysfs("denied", &[("class/powercap/intel-rapl:0/name", "package-0"), (counter, "9")]);
+    assert!(!PowerMeter::begin(&root).is_denied);
+    fs::set_permissions(root.join("sys").join(counter), Permissions::from_mode(0o000)).unwrap();
+    let mut meter = PowerMeter::begin(&root);
+    // Root reads it nevertheless.
+    assert_ne!(meter.is_denied, kernel::is_root());
+    (meter.counters, meter.is_denied) = (vec![], true);
+    assert_eq!(meter.missing(), Some("RAPL is for root: run it with sudo"));
     fs::remove_dir_all(root).unwrap();
 }
 
