@@ -200,7 +200,7 @@ impl<'a> Meter<'a> {
         note(Metric::FrequencyMhz, self.sources.frequency_mhz());
         note(Metric::FrequencyChangesPerS, self.sources.frequency_changes_per_s(seconds));
         let idle_states_pct = self.sources.idle_states_pct(seconds);
-        note(Metric::DeepestIdlePct, idle_states_pct.last().map(|(_, pct)| *pct));
+        note(Metric::DeepestIdlePct, self.sources.deepest_idle_pct(seconds));
         note(Metric::UncoreMhz, self.sources.uncore_mhz());
         Measured {
             elapsed_s: seconds,

@@ -1,7 +1,6 @@
 //! What this machine can report of a run beside what ran: energy, idle states, frequency.
 //! What is missing is listed, with the reason.
 
-use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -14,8 +13,8 @@ const UNCORE: &str = "sys/devices/system/cpu/intel_uncore_frequency";
 /// Sums of a run.
 pub struct Sources {
     power: PowerMeter,
-    idle_files: Vec<(String, PathBuf)>,
-    idle_before: Vec<u64>,
+    /// Those of a CPU together, the deepest last.
+    idle_states: Vec<IdleState>,
     frequency_files: Vec<PathBuf>,
     frequencies_mhz: Vec<f64>,
     /// The directories of the parts that the CPUs of a package share.
@@ -23,6 +22,31 @@ pub struct Sources {
     /// What counts the changes of each clock, and what all had counted.
     change_files: Vec<PathBuf>,
     changes_before: u64,
+}
+
+/// An idle state of a CPU.
+struct IdleState {
+    /// Which of the CPUs, from 0 on.
+    cpu: usize,
+    name: String,
+    /// The file with the time that was spent in it (us), and what was in that.
+    time: PathBuf,
+    before_us: u64,
+}
+
+impl IdleState {
+    fn begin(cpu: usize, dir: &Path) -> Option<Self> {
+        let name = fs::read_to_string(dir.join("name")).ok()?.trim().to_owned();
+        let time = dir.join("time");
+        let before_us = number(&time).unwrap_or(0);
+        Some(IdleState { cpu, name, time, before_us })
+    }
+
+    /// Share of `seconds` (%).
+    fn pct(&self, seconds: f64) -> f64 {
+        let spent_us = number(&self.time).unwrap_or(0).saturating_sub(self.before_us);
+        spent_us as f64 / 1e6 / seconds * 100.0
+    }
 }
 
 /// The number in a file.
@@ -54,15 +78,11 @@ pub fn cpu_dirs(root: &Path) -> Vec<PathBuf> {
 impl Sources {
     /// What there is below `root` (`/` but in tests), beginning now.
     pub fn begin(root: &Path) -> Self {
-        let idle_files: Vec<_> = cpu_dirs(root)
-            .iter()
-            .flat_map(|cpu| entries(&cpu.join("cpuidle")))
-            .filter_map(|state| {
-                let name = fs::read_to_string(state.join("name")).ok()?;
-                Some((name.trim().to_owned(), state.join("time")))
-            })
-            .collect();
-        let idle_before = idle_files.iter().map(|(_, path)| number(path).unwrap_or(0)).collect();
+        let of_cpu = |(cpu, dir): (usize, &PathBuf)| {
+            let states = entries(&dir.join("cpuidle")).into_iter();
+            states.filter_map(move |state| IdleState::begin(cpu, &state))
+        };
+        let idle_states = cpu_dirs(root).iter().enumerate().flat_map(of_cpu).collect();
         let frequency_files: Vec<_> = cpu_dirs(root)
             .iter()
             .map(|cpu| cpu.join("cpufreq/scaling_cur_freq"))
@@ -76,8 +96,7 @@ impl Sources {
         let changes_before = sum(&change_files);
         Sources {
             power: PowerMeter::begin(root),
-            idle_files,
-            idle_before,
+            idle_states,
             frequency_files,
             frequencies_mhz: vec![],
             uncore: entries(&root.join(UNCORE)),
@@ -118,32 +137,37 @@ impl Sources {
         (!self.change_files.is_empty()).then(|| changes as f64 / seconds)
     }
 
-    /// Share of `seconds` in each state, mean over the CPUs (%), in the order of depth.
+    /// Share of `seconds` in each state, mean over the CPUs (%), also over those that have no state of that name; in the
+    /// order of depth, of CPUs of one kind.
     pub fn idle_states_pct(&self, seconds: f64) -> Vec<(String, f64)> {
-        let mut order: Vec<String> = vec![];
-        let mut sums: BTreeMap<&str, (f64, usize)> = BTreeMap::new();
-        for ((name, path), before) in self.idle_files.iter().zip(&self.idle_before) {
-            let spent_us = number(path).unwrap_or(*before).saturating_sub(*before);
-            let sum = sums.entry(name).or_default();
-            sum.0 += spent_us as f64 / 1e6;
-            sum.1 += 1;
-            if !order.contains(name) {
-                order.push(name.clone());
+        let mut sums: Vec<(String, f64)> = vec![];
+        for state in &self.idle_states {
+            let pct = state.pct(seconds);
+            match sums.iter_mut().find(|(name, _)| *name == state.name) {
+                Some((_, sum)) => *sum += pct,
+                None => sums.push((state.name.clone(), pct)),
             }
         }
-        let share = |name: String| {
-            let (spent_s, cpus) = sums[name.as_str()];
-            let pct = spent_s / seconds / cpus as f64 * 100.0;
-            (name, pct)
-        };
-        order.into_iter().map(share).collect()
+        let nr = self.idle_cpus().count() as f64;
+        sums.into_iter().map(|(name, sum)| (name, sum / nr)).collect()
+    }
+
+    /// Share of `seconds` in the deepest state that each CPU has, mean over the CPUs (%).
+    pub fn deepest_idle_pct(&self, seconds: f64) -> Option<f64> {
+        let deepest = self.idle_cpus().filter_map(|states| states.last());
+        mean(&deepest.map(|state| state.pct(seconds)).collect::<Vec<_>>())
+    }
+
+    /// The states of each CPU that has any.
+    fn idle_cpus(&self) -> impl Iterator<Item = &[IdleState]> {
+        self.idle_states.chunk_by(|a, b| a.cpu == b.cpu)
     }
 
     /// What it cannot report, and why.
     pub fn missing(&self) -> Vec<String> {
         let mut missing: Vec<String> = vec![];
         missing.extend(self.power.missing().map(|why| format!("power: {why}")));
-        if self.idle_files.is_empty() {
+        if self.idle_states.is_empty() {
             missing.push("idle states: this kernel has no cpuidle here".into());
         }
         if self.frequency_files.is_empty() {
@@ -211,6 +235,28 @@ pub mod tests {
         assert_eq!(Sources::begin(&root).uncore_mhz(), Some(1800.0));
         fs::remove_dir_all(&root).unwrap();
         assert_eq!(Sources::begin(&root).uncore_mhz(), None);
+    }
+
+    #[test]
+    fn each_cpu_has_a_deepest_idle_state_of_its_own() {
+        let dir = |cpu, state| format!("devices/system/cpu/cpu{cpu}/cpuidle/state{state}");
+        let root = sysfs("deepest", &[]);
+        // Two large cores, and two small ones with names of their own.
+        for (cpu, deepest) in [(0, "C10"), (1, "C10"), (2, "C6S"), (3, "C6S")] {
+            for (state, name) in [(0, "C1E"), (1, deepest)] {
+                write(&root, &[(&format!("{}/name", dir(cpu, state)), name)]);
+                write(&root, &[(&format!("{}/time", dir(cpu, state)), "0")]);
+            }
+        }
+        let sources = Sources::begin(&root);
+        for (cpu, us) in [(0, "1000000"), (1, "600000"), (2, "400000")] {
+            write(&root, &[(&format!("{}/time", dir(cpu, 1)), us)]);
+        }
+        assert_eq!(sources.deepest_idle_pct(1.0), Some(50.0));
+        let states = sources.idle_states_pct(1.0);
+        assert_eq!(states, [("C1E".into(), 0.0), ("C10".into(), 40.0), ("C6S".into(), 10.0)]);
+        fs::remove_dir_all(&root).unwrap();
+        assert_eq!(Sources::begin(&root).deepest_idle_pct(1.0), None);
     }
 
     #[test]

@@ -201,17 +201,19 @@ impl Model {
         Some(state)
     }
 
-    /// The mean frequency (MHz), and a CPU's name for its deepest idle state with the mean
-    /// share (%).
+    /// The mean frequency (MHz), and the mean share of each CPU's deepest idle state (%), with its name if all have the
+    /// same.
     pub fn mean_state(&self) -> CpuState {
         let ranks = 0..self.sample.as_ref().map_or(0, |sample| sample.status.cpus.len());
         let states: Vec<_> = ranks.filter_map(|rank| self.cpu_state(rank)).collect();
         let frequencies: Vec<_> = states.iter().filter_map(|state| state.frequency_mhz).collect();
         let (names, shares): (Vec<_>, Vec<_>) =
             states.into_iter().filter_map(|state| state.deepest_idle).unzip();
+        let is_one = names.iter().all(|name| *name == names[0]);
+        let name = if is_one { names.into_iter().next() } else { Some("deepest".to_owned()) };
         CpuState {
             frequency_mhz: mean(&frequencies),
-            deepest_idle: names.into_iter().next().zip(mean(&shares)),
+            deepest_idle: name.zip(mean(&shares)),
             ..CpuState::default()
         }
     }

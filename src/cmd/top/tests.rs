@@ -206,6 +206,8 @@ fn what_a_cpu_reports_is_beside_its_bar() {
     sample_shown.machine.cpus = [(0, first), (2, state(None, Some(99.6))), (3, other)].into();
     model.learn(Ok(sample_shown));
     let lines = screen(&mut model, 80, 24);
+    // They have no name in common for the deepest one.
+    assert!(lines[3].ends_with("  3200 MHz  deepest 52 %"), "{}", lines[3]);
     assert!(lines[6].ends_with("50 %  3200 MHz      C10 50 %   w3"), "{}", lines[6]);
     assert!(lines[7].ends_with(" 0 %     - MHz     C10 100 %"), "{}", lines[7]);
     assert!(lines[9].ends_with("10 %     - MHz  cpu-sle… 5 %"), "{}", lines[9]);
