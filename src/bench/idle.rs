@@ -50,21 +50,21 @@ impl<'a> IdleMeter<'a> {
     /// Looks for what counts, and starts, for the CPUs that are online, `cpus`. It may wake a CPU of each package, and takes
     /// some ms: before a load begins.
     pub fn find(cpus: Vec<usize>, traced: Option<&'a IdleCount>) -> Self {
-        let counts = CpuCounts::find(Path::new("/"));
+        let mut counts = CpuCounts::find(Path::new("/"));
         let packages = PackageStates::begin(Path::new("/"), Others::MayWake);
-        let before = Reading::now(&counts, traced);
+        let before = Reading::now(&mut counts, traced);
         IdleMeter { cpus, counts, traced, packages, before }
     }
 
     /// Counts from now on.
     pub fn start(&mut self) {
         self.packages.start();
-        self.before = Reading::now(&self.counts, self.traced);
+        self.before = Reading::now(&mut self.counts, self.traced);
     }
 
     /// Ends. What wakes others is looked at after what counts that.
     pub fn end(mut self) -> Idle {
-        let now = Reading::now(&self.counts, self.traced);
+        let now = Reading::now(&mut self.counts, self.traced);
         self.packages.look();
         let seconds = (now.at_ns - self.before.at_ns) as f64 / NS_PER_S;
         let by_cpu = |now: &ByCpu, before: &ByCpu| {
@@ -88,7 +88,7 @@ impl<'a> IdleMeter<'a> {
 
 impl Reading {
     /// What is traced counts the same as cpuidle does, and is there without it too.
-    fn now(counts: &CpuCounts, traced: Option<&IdleCount>) -> Self {
+    fn now(counts: &mut CpuCounts, traced: Option<&IdleCount>) -> Self {
         Reading {
             at_ns: clock::now_ns(),
             wake_ups: traced.map_or_else(|| counts.wake_ups(), IdleCount::wake_ups),

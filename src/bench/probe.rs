@@ -92,11 +92,11 @@ fn load(system: &System, running: &mut Running) -> Result<Figures> {
 
 fn rest(running: &Running, wait: impl Fn(f64) -> Result<()>) -> Result<Figures> {
     let cpu_ns = || running.pid().map(cpu_ns).transpose();
-    let counts = CpuCounts::find(Path::new("/"));
+    let mut counts = CpuCounts::find(Path::new("/"));
     wait(REST_AFTER_S)?;
-    let before = (interrupts(&counts), cpu_ns()?);
+    let before = (interrupts(&mut counts), cpu_ns()?);
     wait(REST_S)?;
-    let after = (interrupts(&counts), cpu_ns()?);
+    let after = (interrupts(&mut counts), cpu_ns()?);
     let per_s = |after: u64, before: u64| after.saturating_sub(before) as f64 / REST_S;
     let mut figures = Figures::from([(Metric::InterruptsPerS, per_s(after.0, before.0))]);
     if let (Some(after), Some(before), Some(pid)) = (after.1, before.1, running.pid()) {
@@ -128,8 +128,8 @@ fn set(mode: Mode) -> Result<f64> {
     }
 }
 
-/// Interrupts since boot, all CPUs.
-fn interrupts(counts: &CpuCounts) -> u64 {
+/// Interrupts since `counts` was made, all CPUs.
+fn interrupts(counts: &mut CpuCounts) -> u64 {
     counts.interrupts().values().sum()
 }
 

@@ -1,5 +1,5 @@
-//! How often each CPU was woken and interrupted since boot, as the kernel counts it. To read that wakes nobody: the
-//! counts lie in memory.
+//! How often each CPU was woken since boot, and interrupted since that was first looked at, as the kernel counts it. To
+//! read that wakes nobody: the counts lie in memory.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -19,13 +19,13 @@ pub type ByCpu = BTreeMap<usize, u64>;
 
 /// Where the kernel counts.
 pub struct CpuCounts {
-    interrupts: PathBuf,
+    interrupts: Interrupts,
     /// Of each CPU: how often it was in each idle state.
     usage: Vec<(usize, Vec<PathBuf>)>,
 }
 
 impl CpuCounts {
-    /// What there is below `root` (`/` but in tests).
+    /// What there is below `root` (`/` but in tests). Interrupts count from now on.
     pub fn find(root: &Path) -> Self {
         let usage = cpu_dirs(root).into_iter().filter_map(|cpu| {
             let nr = name(&cpu).strip_prefix("cpu")?.parse().ok()?;
@@ -36,7 +36,10 @@ impl CpuCounts {
                 .collect();
             (!files.is_empty()).then_some((nr, files))
         });
-        CpuCounts { interrupts: root.join("proc/interrupts"), usage: usage.collect() }
+        let mut interrupts =
+            Interrupts { path: root.join("proc/interrupts"), ..Interrupts::default() };
+        interrupts.look();
+        CpuCounts { interrupts, usage: usage.collect() }
     }
 
     /// How often each CPU left an idle state but polling; of no CPU where the kernel has no cpuidle.
@@ -45,9 +48,9 @@ impl CpuCounts {
         self.usage.iter().map(|(cpu, files)| (*cpu, of_files(files))).collect()
     }
 
-    /// How many interrupts of any kind each online CPU had.
-    pub fn interrupts(&self) -> ByCpu {
-        parse_interrupts(&fs::read_to_string(&self.interrupts).unwrap_or_default())
+    /// How many interrupts of any kind each online CPU has had since this was made.
+    pub fn interrupts(&mut self) -> ByCpu {
+        self.interrupts.look()
     }
 }
 
@@ -62,22 +65,62 @@ pub fn polling_state(root: &Path, cpu: usize) -> Option<u32> {
     (!state.exists() || is_polling(&state)).then_some(0)
 }
 
-/// The sums of the columns: a CPU each, as the first line says.
-fn parse_interrupts(text: &str) -> ByCpu {
-    let mut lines = text.lines();
-    let titles = lines.next().unwrap_or_default().split_whitespace();
-    let cpus: Vec<usize> =
-        titles.filter_map(|title| title.strip_prefix("CPU")?.parse().ok()).collect();
-    let mut sums = vec![0; cpus.len()];
-    for line in lines {
-        let Some((label, counts)) = line.split_once(':') else { continue };
-        if NO_INTERRUPTS.contains(&label.trim()) {
-            continue;
-        }
-        let counts = counts.split_whitespace().map_while(|count| count.parse::<u64>().ok());
-        sums.iter_mut().zip(counts).for_each(|(sum, count)| *sum += count);
+/// What `/proc/interrupts` says, added up. Its numbers have 32 bits, and begin again after 4 billion: those of a timer
+/// after weeks.
+#[derive(Default)]
+struct Interrupts {
+    path: PathBuf,
+    has_begun: bool,
+    /// By line and CPU: what it said last.
+    last: BTreeMap<String, Vec<Option<u64>>>,
+    sums: ByCpu,
+}
+
+impl Interrupts {
+    fn look(&mut self) -> ByCpu {
+        let text = fs::read_to_string(&self.path).unwrap_or_default();
+        self.take(&text)
     }
-    cpus.into_iter().zip(sums).collect()
+
+    /// The sums of the columns: a CPU each, as the first line says.
+    fn take(&mut self, text: &str) -> ByCpu {
+        let mut lines = text.lines();
+        let titles = lines.next().unwrap_or_default().split_whitespace();
+        let cpus: Vec<usize> =
+            titles.filter_map(|title| title.strip_prefix("CPU")?.parse().ok()).collect();
+        for (label, counts) in lines.filter_map(|line| line.split_once(':')) {
+            if !NO_INTERRUPTS.contains(&label.trim()) {
+                let counts = counts.split_whitespace().map_while(|count| count.parse().ok());
+                self.take_line(label.trim(), cpus.iter().copied().zip(counts));
+            }
+        }
+        self.has_begun = true;
+        let sum = |cpu| (cpu, self.sums.get(&cpu).copied().unwrap_or(0));
+        cpus.into_iter().map(sum).collect()
+    }
+
+    fn take_line(&mut self, label: &str, counts: impl Iterator<Item = (usize, u64)>) {
+        // A line that was not there before counts from 0; a CPU that was not is one that has come, with what it
+        // counted before.
+        let is_new = self.has_begun && !self.last.contains_key(label);
+        let last = self.last.entry(label.to_owned()).or_default();
+        for (cpu, now) in counts {
+            last.resize(last.len().max(cpu + 1), None);
+            let before = last[cpu].replace(now);
+            let more = before.map_or(if is_new { now } else { 0 }, |before| more(before, now));
+            *self.sums.entry(cpu).or_default() += more;
+        }
+    }
+}
+
+/// By how much a count of 32 bits has grown.
+fn more(before: u64, now: u64) -> u64 {
+    if now >= before {
+        return now - before;
+    }
+    let wrapped = u64::from((now as u32).wrapping_sub(before as u32));
+    // More than half of all that there is: the number of the line is now of another device.
+    if wrapped <= u64::from(u32::MAX / 2) { wrapped } else { now }
 }
 
 /// How many more there are in `now` than in `before`, in each of `seconds`; of CPUs that are in both.
@@ -90,8 +133,16 @@ pub fn per_s(now: &ByCpu, before: &ByCpu, seconds: f64) -> BTreeMap<usize, f64> 
 
 #[cfg(test)]
 mod tests {
+    use std::thread;
+    use std::time::{Duration, Instant};
+
     use super::*;
     use crate::machine::sensors::tests::{sysfs, write};
+
+    /// Of which all that is there from now on counts.
+    fn begun() -> Interrupts {
+        Interrupts { has_begun: true, ..Interrupts::default() }
+    }
 
     #[test]
     fn interrupts_are_summed_by_cpu_and_what_is_none_is_left_out() {
@@ -99,11 +150,25 @@ mod tests {
              LOC:        100       2000   Local timer interrupts\n RES:          1          2   Rescheduling interrupts\n \
              PMI:        500        500   Performance monitoring interrupts\n MCP:          7          7   Machine check polls\n \
              ERR:          9\n MIS:          9\n";
-        assert_eq!(parse_interrupts(x86), [(0, 134), (2, 2002)].into());
+        assert_eq!(begun().take(x86), [(0, 134), (2, 2002)].into());
         let arm64 = "      CPU0       CPU1\n 11:        10         20     GICv3  27 Level     arch_timer\n\
              IPI0:         1          2       Rescheduling interrupts\nErr:          5\n";
-        assert_eq!(parse_interrupts(arm64), [(0, 11), (1, 22)].into());
-        assert_eq!(parse_interrupts(""), ByCpu::new());
+        assert_eq!(begun().take(arm64), [(0, 11), (1, 22)].into());
+        assert_eq!(begun().take(""), ByCpu::new());
+    }
+
+    #[test]
+    fn counts_of_32_bits_that_wrap_go_on() {
+        let mut counts = Interrupts::default();
+        let mut take = |cpus: &str, lines: &str| counts.take(&format!("{cpus}\n{lines}\n"));
+        let none = take("CPU0 CPU1", "LOC: 4294967290 50 timer\n24: 1000 0 disk");
+        assert_eq!(none, [(0, 0), (1, 0)].into(), "from now on");
+        let wrapped = take("CPU0 CPU1", "LOC: 4 60 timer\n24: 1000 1 disk");
+        assert_eq!(wrapped, [(0, 10), (1, 11)].into());
+        // CPU 1 goes, and comes with another one that was not there yet; 24 is another device's, and 25 is new.
+        assert_eq!(take("CPU0", "LOC: 4 timer\n24: 1000 disk"), [(0, 10)].into());
+        let others = take("CPU0 CPU1 CPU2", "LOC: 4 61 900 timer\n24: 7 1 0 net\n25: 0 3 2 net");
+        assert_eq!(others, [(0, 17), (1, 15), (2, 2)].into());
     }
 
     #[test]
@@ -118,7 +183,7 @@ mod tests {
         }
         let files: Vec<_> = files.iter().map(|(path, text)| (path.as_str(), *text)).collect();
         let root = sysfs("wake-ups", &files);
-        let counts = CpuCounts::find(&root);
+        let mut counts = CpuCounts::find(&root);
         let before = counts.wake_ups();
         assert_eq!(before, [(0, 23), (11, 5)].into());
         assert!(counts.interrupts().is_empty());
@@ -130,7 +195,11 @@ mod tests {
 
     #[test]
     fn this_machine_counts_interrupts_of_each_cpu() {
-        let counts = CpuCounts::find(Path::new("/")).interrupts();
-        assert!(!counts.is_empty() && counts.values().sum::<u64>() > 0, "{counts:?}");
+        let mut counts = CpuCounts::find(Path::new("/"));
+        let begin = Instant::now();
+        while counts.interrupts().values().sum::<u64>() == 0 {
+            assert!(begin.elapsed() < Duration::from_secs(10), "{:?}", counts.interrupts());
+            thread::sleep(Duration::from_millis(10));
+        }
     }
 }

@@ -166,7 +166,11 @@ impl Families {
         };
         for (name, help, counts) in [
             ("cpu_wakeups", "Idle states that the CPU has left, since boot", wake_ups),
-            ("cpu_interrupts", "Interrupts of any kind, since boot", interrupts),
+            (
+                "cpu_interrupts",
+                "Interrupts of any kind, since the metrics were first served",
+                interrupts,
+            ),
         ] {
             if !counts.is_empty() {
                 to.labelled((name, help, None, MetricType::Counter), "cpu", of_cpus(counts))?;
