@@ -18,8 +18,8 @@ use crate::settings::auto::{Evidence, Ruled, Rules};
 use crate::settings::hints;
 use crate::settings::mode::Mode;
 
-/// Where power is sampled, and what is read may be old, a block is longer by this factor, a minute,
-const SAMPLED_FACTOR: u32 = 12;
+/// Where power is sampled, and what is read may be old, a block has this many looks at least, a minute,
+const SAMPLED_LOOKS_MIN: u32 = 12;
 /// and that many looks of it are left out: half of it.
 const SAMPLED_SETTLE_LOOKS: u32 = 6;
 /// Work is not measured over less time than this (ns): what runs at that moment would stand for all.
@@ -265,16 +265,14 @@ impl EnergyChoice {
         {
             return;
         }
-        let is_exact = self.meter.is_exact();
-        let settle_looks = if is_exact { 0 } else { SAMPLED_SETTLE_LOOKS };
-        let all = if is_exact { looks } else { looks * SAMPLED_FACTOR };
+        let (settle_looks, looks_left) = block_looks(looks, self.meter.is_exact());
         self.meter.look();
         self.meter.reset();
         self.running = Some(Running {
             plan,
             kind,
             settle_looks,
-            looks_left: all - settle_looks,
+            looks_left,
             begin: Mark::of(now),
             latency: now.latency.clone(),
         });
@@ -294,6 +292,15 @@ impl EnergyChoice {
     }
 }
 
+/// Of a block of so many looks: until it is measured, and while it is.
+fn block_looks(looks: u32, is_exact: bool) -> (u32, u32) {
+    if is_exact {
+        return (0, looks);
+    }
+    // One that is watched is measured for as long as by counters: it is compared with blocks of that length.
+    (SAMPLED_SETTLE_LOOKS, looks.max(SAMPLED_LOOKS_MIN) - SAMPLED_SETTLE_LOOKS)
+}
+
 /// What is compared: the two that save energy, which model and rules choose between; what lets all CPUs race to be idle;
 /// and what keeps whole caches asleep, where there are several.
 fn candidates(ranks: &Ranks) -> Vec<Mode> {
@@ -306,4 +313,15 @@ fn candidates(ranks: &Ranks) -> Vec<Mode> {
 
 fn unix_time() -> Duration {
     SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn by_a_meter_that_samples_no_block_is_measured_for_longer_than_half_a_minute() {
+        assert_eq!([1, 6].map(|looks| block_looks(looks, true)), [(0, 1), (0, 6)]);
+        assert_eq!([1, 6].map(|looks| block_looks(looks, false)), [(6, 6), (6, 6)]);
+    }
 }

@@ -71,7 +71,7 @@ pub struct Verdict {
     pub at_s: u64,
 }
 
-/// As in "energy: 8.2 % less than spread at 10-20 % load, 41 pairs, p < 0.01".
+/// As in "energy: 8.2 % less than spread at 10-20 % load, 19 pairs, p < 0.01".
 impl fmt::Display for Verdict {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Verdict { kind, mode, rounds, .. } = self;
