@@ -124,7 +124,7 @@ fn what_is_promised_decays_as_it_is_made_up_for() {
 
 #[test]
 fn no_more_is_promised_than_the_largest_machine_has() {
-    let max = i64::from(intf::pp_limits_PP_MAX_CPUS) * 1024 << 8;
+    let max = i64::from(intf::pp_limits_PP_MAX_CPUS) * (1024 << 8);
     for promised in [max + 1, max << 5, i64::MAX] {
         assert_eq!(native_promise_left(promised, 0), max);
         assert_eq!(native_promise_left(promised, 32 << 20), native_promise_left(max, 32 << 20));
