@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # The service under a real systemd: start at boot, readiness, reload, stop, crash, watchdog,
 # a limit to restarts; with the sandbox of the unit.
-# timeout: 400
+# timeout: 600
 # only: 7
 # vm: --slow-virtual-time
 . "$(dirname "$0")/lib.bash"
