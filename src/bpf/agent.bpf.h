@@ -6,6 +6,7 @@
 #define PP_AGENT_BPF_H
 
 #include "dispatch.bpf.h"
+#include "throttle.bpf.h"
 
 /* The agent has filled a policy slot: use it from now on, and let a CPU look for
  * what to run, which sizes the active set. */
@@ -69,6 +70,26 @@ int list_tasks(struct bpf_iter__task *iter)
 	row.cpu = task->last_cpu;
 	bpf_seq_write(iter->meta->seq, &row, sizeof(row));
 	return 0;
+}
+
+/* The agent is the timer of held tasks. Returns in how many us it has to call again; 0: when the
+ * ring says so. */
+SEC("syscall")
+int release_due(void *unused)
+{
+	u64 now = scx_bpf_now(), first_ns = ~0ULL;
+	u32 id;
+
+	timer_tgid = bpf_get_current_task_btf()->tgid;
+	bpf_for (id, 0, PP_HELD_QUEUES) {
+		const struct held_queue *queue = held_queue_of(id);
+
+		if (queue->due_ns && (s64)(now - queue->due_ns) >= 0)
+			release_queue(id);
+		if (queue->due_ns && since(queue->due_ns, now) < first_ns)
+			first_ns = since(queue->due_ns, now);
+	}
+	return first_ns == ~0ULL ? 0 : first_ns / PP_NS_PER_US + 1;
 }
 
 #endif /* PP_AGENT_BPF_H */

@@ -105,7 +105,7 @@ static __always_inline void begin_hold(struct pp_task *task, u32 id, u64 now)
 	struct pp_limit *limit = limit_of(id);
 
 	task->held = pp_hold(++task->nr_holds, id);
-	/* Held anew as its affinity changes it has not run: the watchdog counts on. */
+	/* Held again, as its affinity has changed, it has not run: the watchdog counts on. */
 	if (!task->held_since_ns)
 		task->held_since_ns = now;
 	task->waits_since_ns = 0;
@@ -362,26 +362,6 @@ static __always_inline int release_queue(u32 id)
 static int release_held(void *map, u32 *key, struct bpf_timer *timer)
 {
 	return release_queue(*key);
-}
-
-/* What the agent calls where it is the timer. Returns in how many us it has to call again; 0: when
- * the ring says so. */
-SEC("syscall")
-int release_due(void *unused)
-{
-	u64 now = scx_bpf_now(), first_ns = ~0ULL;
-	u32 id;
-
-	timer_tgid = bpf_get_current_task_btf()->tgid;
-	bpf_for (id, 0, PP_HELD_QUEUES) {
-		const struct held_queue *queue = held_queue_of(id);
-
-		if (queue->due_ns && (s64)(now - queue->due_ns) >= 0)
-			release_queue(id);
-		if (queue->due_ns && since(queue->due_ns, now) < first_ns)
-			first_ns = since(queue->due_ns, now);
-	}
-	return first_ns == ~0ULL ? 0 : first_ns / PP_NS_PER_US + 1;
 }
 
 static s32 begin_held_queue(u32 id)
