@@ -136,22 +136,34 @@ static __always_inline u32 first_to_ask(s32 cpu)
 			      : (rank_of(cpu) + dispatches / 2 * PP_LOOK_RANKS) % topology.nr_ranks;
 }
 
-/* A CPU with nothing to do: what waits for another one and may run here. Not on isolated
- * CPUs and those above the ceiling, where only those run that have nowhere else to: which
- * they are cannot be derived from a queue's first task. While some wait for the efficient CPUs
- * alone, others leave the queues of those alone for the same reason. */
+/* Whether @cpu may take what waits for single CPUs, if anything does. Isolated CPUs and those above
+ * the ceiling do not: there only those run that have nowhere else to, and which they are cannot be
+ * derived from a queue's first task. */
+static __always_inline bool may_take_from_cpus(s32 cpu)
+{
+	return is_any_waiting() && !is_isolated(cpu) && rank_of(cpu) < active_set.ceiling;
+}
+
+/* The first rank from whose queue @cpu may take: while some wait for the efficient CPUs alone,
+ * others leave the queues of those alone, for the same reason. */
+static __always_inline u32 first_to_take_from(s32 cpu)
+{
+	u32 efficient = efficient_below_ceiling();
+
+	return nr_waiting_efficient > 0 && rank_of(cpu) >= efficient ? efficient : 0;
+}
+
+/* A CPU with nothing to do: what waits for another one and may run here. */
 static bool take_from_cpus(s32 cpu)
 {
-	u32 step, from = 0, efficient;
+	u32 step, from;
 	struct pp_walk walk;
 	u64 now;
 
-	if (!is_any_waiting() || is_isolated(cpu) || rank_of(cpu) >= active_set.ceiling)
+	if (!may_take_from_cpus(cpu))
 		return false;
 	now = scx_bpf_now();
-	efficient = efficient_below_ceiling();
-	if (nr_waiting_efficient > 0 && rank_of(cpu) >= efficient)
-		from = efficient;
+	from = first_to_take_from(cpu);
 	walk = walk_from(first_to_ask(cpu));
 	bpf_for (step, 0, PP_LOOK_RANKS) {
 		s32 other = walk_on(&walk, walks_set() ? next_waiting_rank(walk.next) : -1, step);
@@ -178,16 +190,12 @@ static bool take_from_cpus(s32 cpu)
  * queue is looked at, another one each period. */
 static __always_inline bool find_stranded(s32 cpu, u64 now)
 {
-	u32 efficient = efficient_below_ceiling();
 	s32 rank, other;
 
-	if (!is_any_waiting() || is_isolated(cpu) || rank_of(cpu) >= active_set.ceiling)
+	if (!may_take_from_cpus(cpu))
 		return false;
 	rank = next_waiting_rank((rank_of(cpu) + now / PP_ACTIVE_PERIOD_NS) % topology.nr_ranks);
-	if (rank < 0 || rank >= topology.nr_free)
-		return false;
-	/* As in take_from_cpus(). */
-	if (nr_waiting_efficient > 0 && rank < efficient && rank_of(cpu) >= efficient)
+	if (rank < 0 || rank >= topology.nr_free || rank < first_to_take_from(cpu))
 		return false;
 	other = cpu_at(rank);
 	if (other == cpu || (cpu_state(other)->online && !is_rt_busy(cpu_state(other), now)) ||
