@@ -7,6 +7,7 @@ mod clock;
 mod freq;
 mod kinds;
 mod pick;
+mod preemption;
 mod scope;
 mod shares;
 mod sizing;
@@ -59,6 +60,20 @@ struct Rival {
     clock: u64,
     weight: u32,
     own: u32,
+}
+
+/// `struct pp_contest`.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default)]
+struct Contest {
+    ran: u64,
+    left: u64,
+    taken: u64,
+    weight: u32,
+    waking_weight: u32,
+    own: u32,
+    asynchronous: u32,
+    gap: i64,
 }
 
 /// `struct pp_need`.
@@ -122,7 +137,7 @@ unsafe extern "C" {
     safe fn native_starving_pause(nr: u32, servers: u32, waited: u64) -> u64;
     safe fn native_is_starving(since: u64, now: u64) -> i32;
     safe fn native_should_preempt(gap: i64, run: u64, left: u64, expected: u64, ran: u64) -> i32;
-    safe fn native_may_preempt(ran: u64, left: u64, taken: u64, own: i32) -> i32;
+    safe fn native_may_preempt(contest: &Contest, expected: u64) -> i32;
     safe fn native_slice_of_ticks(tick: u64) -> u64;
     safe fn native_is_rt_long(expected: u64, since: u64) -> i32;
     safe fn native_short_waits(queued: &[i64; 4]) -> i32;
@@ -322,29 +337,6 @@ fn a_queue_is_overdue_with_much_work_or_if_it_is_never_empty() {
     assert!(!overdue(14, 1, 1, 3) && overdue(16, 1, 1, 3) && !overdue(16, 2, 1, 3));
     assert!(!overdue(1, 1, 14, 3) && overdue(1, 1, 16, 3));
     assert!(!overdue(4, 1, 4, 1) && overdue(6, 1, 4, 1) && overdue(4, 1, 6, 1));
-}
-
-#[test]
-fn preemption_is_for_the_shorter_the_earlier_and_not_at_once() {
-    let ask = |gap, run, left, ran| native_should_preempt(gap, run, left, left + ran, ran);
-    assert_eq!(ask(-1, MS / 10, 3 * MS, 2 * MS), 1);
-    assert_eq!(ask(1, MS / 10, 3 * MS, 2 * MS), 0, "due later");
-    assert_eq!(ask(-1, 4 * MS, 3 * MS, 2 * MS), 0, "longer than what is left");
-    assert_eq!(ask(-1, MS / 10, MS / 2, 2 * MS), 0, "nearly done");
-    assert_eq!(native_may_preempt(MS / 10, 5 * MS, 3 * MS, 0), 1);
-    assert_eq!(native_may_preempt(MS / 10, 2 * MS, 3 * MS, 0), 0, "it may be done soon");
-    assert_eq!(native_may_preempt(MS, 2 * MS, MS, 0), 1);
-    assert_eq!(native_may_preempt(MS / 10, 5 * MS, 2 * MS, 0), 0, "the CPU has just been taken");
-    assert_eq!(native_may_preempt(MS / 10, 2 * MS, MS / 2, 1), 1, "by one with no other CPU");
-    assert_eq!(native_may_preempt(MS / 10, 5 * MS, MS / 5, 1), 0);
-}
-
-#[test]
-fn short_runs_are_left_alone_until_they_are_long() {
-    let preempt = |expected, ran| native_should_preempt(-1, MS / 10, MS, expected, ran);
-    assert_eq!(preempt(MS / 10, 3 * MS / 2), 0, "a batch of messages");
-    assert_eq!(preempt(MS / 10, 2 * MS), 1, "it has become long");
-    assert_eq!(preempt(2 * MS, MS), 1, "it was expected to be long");
 }
 
 #[test]

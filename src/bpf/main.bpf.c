@@ -86,6 +86,7 @@ s32 BPF_STRUCT_OPS(powerpack_select_cpu, struct task_struct *p, s32 prev_cpu, u6
 		return prev_cpu;
 	look_at_idle_perf(now);
 	note_wakeup(task);
+	task->async_woken = !sync;
 	scope = scope_of_runnable(p, task);
 	account_wakeup(task, prev_cpu, now);
 	/* Left to ops.enqueue, which holds it. */
@@ -159,6 +160,7 @@ void BPF_STRUCT_OPS(powerpack_enqueue, struct task_struct *p, u64 enq_flags)
 	else
 		place(p, task, enq_flags);
 	task->rt_preempted = false;
+	task->async_woken = false;
 }
 
 void BPF_STRUCT_OPS(powerpack_dispatch, s32 cpu, struct task_struct *prev)

@@ -136,15 +136,57 @@ verified_once bool goes_before(const struct pp_task *task __arg_nonnull, s32 cpu
 	const struct pp_cpu *state = cpu_state(cpu);
 	u64 left = running_left(state, now), ran = since(now, state->exec_start_ns);
 	struct pp_rival waking, curr;
-	s64 gap;
+	struct pp_contest contest;
 
 	task_rival(task, &waking);
 	curr_rival(state, &curr);
-	gap = rival_gap(cpu, &waking, &curr);
+	contest = (struct pp_contest){
+		.ran_ns = ran,
+		.left_ns = left,
+		.taken_ns = since(now, state->taken_ns),
+		.weight = curr.weight,
+		.waking_weight = waking.weight,
+		.own = waking.own,
+		.async = task->async_woken,
+		.gap = rival_gap(cpu, &waking, &curr),
+	};
 	if (!state->running_since_ns)
-		return pp_goes_first(gap, task_run_left(task), left);
-	return ran && pp_may_preempt(ran, left, since(now, state->taken_ns), waking.own) &&
-	       pp_should_preempt(gap, task_run_left(task), left, state->curr_run_ns, ran);
+		return pp_goes_first(contest.gap, task_run_left(task), left);
+	return ran && pp_may_preempt(&contest, state->curr_run_ns) &&
+	       pp_should_preempt(contest.gap, task_run_left(task), left, state->curr_run_ns, ran);
+}
+
+/* Whether @cpu runs a hog that has only just begun. */
+static __always_inline bool is_new_hog(s32 cpu)
+{
+	const struct pp_cpu *state = cpu_state(cpu);
+
+	return state->running_since_ns && state->curr_run_ns >= PP_HOG_RUN_NS &&
+	       since(scx_bpf_now(), state->exec_start_ns) < PP_PREEMPT_RAN_MIN_NS;
+}
+
+/* How many neighbours by rank a waking task looks at for a hog that makes way. Those that do the
+ * same go from one to the next: of three one was left alone for long. */
+#define PP_PREEMPT_LOOKS 3
+
+/* The CPU, of those that serve the queue that @task is to wait in, from which it takes a hog: @cpu,
+ * unless the hog there has only just begun and does not make way, and one on a neighbour does. */
+verified_once s32 hog_to_preempt(const struct pp_task *task __arg_nonnull, u32 among, s32 cpu)
+{
+	u32 llc = llc_queue(cpu) % PP_MAX_LLCS, rank = rank_of(cpu), i;
+	u64 now = scx_bpf_now();
+	s32 other = cpu;
+
+	for (i = 0; i <= PP_PREEMPT_LOOKS; i++) {
+		if (in_scope(among, other) && test_rank(task->allowed, rank) &&
+		    runs_long(other, now) && goes_before(task, other, now))
+			return other;
+		rank++;
+		if (rank >= topology.llc_end[llc] || !in_scope(among, cpu_at(rank)))
+			rank = topology.llc_begin[llc];
+		other = cpu_at(rank);
+	}
+	return cpu;
 }
 
 /* Queue @p behind busy @cpu, and take the CPU if it is to go first, or what runs there would
@@ -295,6 +337,8 @@ verified_once int place_free(struct task_struct *p __arg_trusted,
 		}
 	}
 	join_queue(task, llc_queue(cpu));
+	if (task->async_woken && is_new_hog(cpu))
+		cpu = hog_to_preempt(task, waiting_scope(scope), cpu);
 	if (may_spill(here, waking) && !should_wait(task, scope, cpu, waking) &&
 	    spill(p, task, here, enq_flags))
 		return 0;

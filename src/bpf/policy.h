@@ -42,6 +42,8 @@
  * waits for the next tick: twenty short tasks of a CPU beside a hog waited for 1.4 ms on average
  * with 1 ms, 0.1 with this. */
 #define PP_PREEMPT_OWN_PAUSE_NS (250 * PP_NS_PER_US)
+/* A run that is expected to take this long is a hog's, beside which a switch more costs little. */
+#define PP_HOG_RUN_NS PP_SLICE_ALONE_NS
 /* Runs from here on are long: short ones need not wait for their end. Among
  * short runs none is preempted, as that would cut short the batches in which
  * messages pass (hackbench: a tenth of its instructions). */
@@ -280,16 +282,39 @@ static inline u32 pp_est_behind(u32 est, u32 capacity)
 	return est < capacity && est >= capacity * 3 / 4 ? capacity : est;
 }
 
-/* Whether what began to run on a CPU @ran_ns ago, and has @left_ns to go, may be preempted
- * @taken_ns after a task has lost that CPU to a waking one, by a task that waits in the CPU's @own
- * queue or in a shared one. One that is done within a slice is let begin: taken off by each that
- * wakes it would wait again and again. */
-static inline int pp_may_preempt(u64 ran_ns, u64 left_ns, u64 taken_ns, int own)
+/* How what runs on a CPU, and a task that wakes for it, stand. */
+struct pp_contest {
+	u64 ran_ns;	   /* for how long what runs has run */
+	u64 left_ns;	   /* for how long it is expected to go on */
+	u64 taken_ns;	   /* since when no waking task has taken the CPU */
+	u32 weight;	   /* of what runs */
+	u32 waking_weight; /* of the one that wakes */
+	u32 own;	   /* which waits in the CPU's own queue, not in a shared one */
+	u32 async;	   /* and was not woken by one that is about to sleep */
+	s64 gap;	   /* how much later that one is due, as of pp_rival_gap() */
+};
+
+/* Whether what runs is a hog, and is to make way at once: a task that wakes is due before the turn
+ * of the hog began, so it has had less than its share. Not for one that gets a message: each would
+ * cut short the batch of the next, and hackbench, some of whose tasks are hogs, took 1.4 times as
+ * long. What the hog has run by now counts by weight: a light one keeps none waiting. */
+static inline int pp_hog_yields(const struct pp_contest *c, u64 expected_ns)
 {
-	if (ran_ns >= PP_PREEMPT_RAN_MIN_NS)
+	u32 more = c->weight && c->waking_weight > c->weight ? c->waking_weight / c->weight : 1;
+
+	return expected_ns >= PP_HOG_RUN_NS &&
+	       ((c->async && c->gap + (s64)pp_vtime_delta(PP_SLICE_SHARED_NS, c->weight) < 0) ||
+		c->ran_ns * more >= PP_PREEMPT_RAN_MIN_NS);
+}
+
+/* Whether what runs may be preempted. One that is done within a slice is let begin: taken off by
+ * each that wakes it would wait again and again. */
+static inline int pp_may_preempt(const struct pp_contest *c, u64 expected_ns)
+{
+	if (c->ran_ns >= PP_PREEMPT_RAN_MIN_NS || pp_hog_yields(c, expected_ns))
 		return 1;
-	return own ? taken_ns >= PP_PREEMPT_OWN_PAUSE_NS
-		   : taken_ns >= PP_PREEMPT_PAUSE_NS && left_ns >= PP_SLICE_SHARED_NS;
+	return c->own ? c->taken_ns >= PP_PREEMPT_OWN_PAUSE_NS
+		      : c->taken_ns >= PP_PREEMPT_PAUSE_NS && c->left_ns >= PP_SLICE_SHARED_NS;
 }
 
 /* Whether a waking task goes before one that was expected to run for @expected_ns when it

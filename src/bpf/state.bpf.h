@@ -138,6 +138,7 @@ struct pp_task {
 	bool off_demand;    /* what it uses is not for the active set to carry */
 	bool for_efficient; /* it waits for efficient CPUs alone */
 	bool rt_preempted;  /* a real-time task has just taken its CPU */
+	bool async_woken;   /* not by one that is about to sleep, as who passes a message is */
 	bool runs_for_watchdog;
 };
 

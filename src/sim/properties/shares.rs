@@ -4,7 +4,7 @@
 use powerpack_sim::{Kernel, Machine};
 use proptest::prelude::*;
 
-use super::world::{Load, boot, last_of, ranks_of, spawn};
+use super::world::{Load, boot, last_of, last_on, ranks_of, spawn};
 use super::{MS, config};
 use crate::settings::policy::Mode;
 
@@ -214,6 +214,32 @@ fn who_hardly_sleeps_has_its_share_beside_hogs() {
         // If it never did 0.78, 0.25 and 0.15.
         let share = clients.activations as f64 * run_ms / (4.0 * 5000.0);
         assert!(share >= share_min, "clients of {run_ms} ms had {share:.2} of their share");
+    }
+}
+
+/// Runs in 10 s of tasks that wake often beside a hog on each CPU, and that all have at least what is due to them.
+#[test]
+fn who_wakes_often_has_its_share_beside_hogs() {
+    // Before a hog made way for who is owed its turn, and neighbours of the last CPU were looked at: 5,000, 5,000 and
+    // 4,800 each; EEVDF 11,188, 20,060 and 59,642.
+    let cases = [
+        ("vm8", 8, 0, 3, "periodic = { run_ms = 0.1, period_ms = 0.8 }", 12_400),
+        ("vm8", 8, 0, 8, "nice = -5\nclient = { run_ms = 0.3, think_ms = 0.09 }", 20_000),
+        ("vm4", 4, 19, 4, "cpus = '2-3'\nperiodic = { run_ms = 0.05, period_ms = 0.15 }", 50_000),
+    ];
+    for mode in ["packing", "spread"] {
+        for (machine, hogs, nice, count, task, least) in cases {
+            let last = last_on(
+                machine,
+                mode,
+                &format!(
+                    "[[task]]\nname = 'hogs'\ncount = {hogs}\nnice = {nice}\nhog = true\n\
+                     [[task]]\nname = 'tasks'\ncount = {count}\n{task}\n"
+                ),
+            );
+            let runs = last.activations;
+            assert!(runs >= least, "{task} beside hogs of nice {nice} in {mode}: {runs} runs");
+        }
     }
 }
 

@@ -196,9 +196,14 @@ const LAST_OF_SECONDS: f64 = 10.0;
 
 /// What became of the last of these tasks in packing, on four CPUs.
 pub fn last_of(tasks: &str) -> TaskOutcome {
-    let machine = Machine::find("vm4").unwrap();
-    let packing = "packing".parse::<Named>().unwrap().on(&machine).unwrap();
+    last_on("vm4", "packing", tasks)
+}
+
+/// What became of the last of these tasks on `machine` in mode `mode`.
+pub fn last_on(machine: &str, mode: &str, tasks: &str) -> TaskOutcome {
+    let machine = Machine::find(machine).unwrap();
+    let policy = mode.parse::<Named>().unwrap().on(&machine).unwrap();
     let workload = Workload::parse(&format!("name = 'hogs'\nabout = ''\n{tasks}")).unwrap();
     let setup = Setup::new(&machine, &workload, LAST_OF_SECONDS, 1);
-    powerpack_sim::run(&setup, &packing).unwrap().0.tasks.pop().unwrap()
+    powerpack_sim::run(&setup, &policy).unwrap().0.tasks.pop().unwrap()
 }

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: GPL-2.0-only
+
+//! Which tasks that wake take the CPU from the one that runs.
+
+use super::*;
+
+#[test]
+fn preemption_is_for_the_shorter_the_earlier_and_not_at_once() {
+    let ask = |gap, run, left, ran| native_should_preempt(gap, run, left, left + ran, ran);
+    assert_eq!(ask(-1, MS / 10, 3 * MS, 2 * MS), 1);
+    assert_eq!(ask(1, MS / 10, 3 * MS, 2 * MS), 0, "due later");
+    assert_eq!(ask(-1, 4 * MS, 3 * MS, 2 * MS), 0, "longer than what is left");
+    assert_eq!(ask(-1, MS / 10, MS / 2, 2 * MS), 0, "nearly done");
+}
+
+/// What `ran` for so long on a CPU that none took for `taken`, and has `left` to go.
+fn contest(ran: u64, left: u64, taken: u64) -> Contest {
+    Contest {
+        ran,
+        left,
+        taken,
+        weight: 1024,
+        waking_weight: 1024,
+        own: 0,
+        asynchronous: 1,
+        gap: -1,
+    }
+}
+
+#[test]
+fn what_has_just_begun_is_let_run() {
+    let ask = |contest: Contest| native_may_preempt(&contest, 5 * MS);
+    assert_eq!(ask(contest(MS / 10, 5 * MS, 3 * MS)), 1);
+    assert_eq!(ask(contest(MS / 10, 2 * MS, 3 * MS)), 0, "it may be done soon");
+    assert_eq!(ask(contest(MS, 2 * MS, MS)), 1);
+    assert_eq!(ask(contest(MS / 10, 5 * MS, 2 * MS)), 0, "the CPU has just been taken");
+    let own = |left, taken| ask(Contest { own: 1, ..contest(MS / 10, left, taken) });
+    assert_eq!(own(2 * MS, MS / 2), 1, "by one with no other CPU");
+    assert_eq!(own(5 * MS, MS / 5), 0);
+}
+
+/// The turn of a hog began 3 ms of its virtual time before it is due.
+#[test]
+fn a_hog_yields_to_who_is_owed() {
+    let ask = |gap: i64, expected| {
+        native_may_preempt(&Contest { gap, ..contest(MS / 100, 50 * MS, 0) }, expected)
+    };
+    let turn = native_vtime_delta(3 * MS, 1024) as i64;
+    assert_eq!(ask(-turn - 1, 20 * MS), 1, "due before the turn began");
+    assert_eq!(ask(-turn, 20 * MS), 0, "due in it");
+    assert_eq!(ask(-turn - 1, 19 * MS), 0, "not a hog");
+}
+
+#[test]
+fn a_light_hog_keeps_none_waiting() {
+    let ask = |weight, ran| {
+        let contest = Contest { weight, ..contest(ran, 50 * MS, 0) };
+        native_may_preempt(&contest, 50 * MS)
+    };
+    assert_eq!(ask(1024, MS / 2), 0);
+    assert_eq!(ask(512, MS / 2), 1, "of half the weight");
+    assert_eq!(ask(15, MS / 60), 1, "of nice 19");
+    assert_eq!(ask(15, MS / 100), 0);
+    assert_eq!(ask(2048, MS / 2), 0, "of twice the weight");
+}
+
+#[test]
+fn short_runs_are_left_alone_until_they_are_long() {
+    let preempt = |expected, ran| native_should_preempt(-1, MS / 10, MS, expected, ran);
+    assert_eq!(preempt(MS / 10, 3 * MS / 2), 0, "a batch of messages");
+    assert_eq!(preempt(MS / 10, 2 * MS), 1, "it has become long");
+    assert_eq!(preempt(2 * MS, MS), 1, "it was expected to be long");
+}
