@@ -229,4 +229,12 @@ static __always_inline u64 running_left(const struct pp_cpu *cpu, u64 now)
 	return pp_run_left(cpu->curr_run_ns, since(now, cpu->exec_start_ns));
 }
 
+/* How long it keeps the CPU from those that wait for it: until its next tick, at most. */
+static __always_inline u64 turn_left(const struct pp_cpu *cpu, u64 now)
+{
+	u64 left = running_left(cpu, now), turn = topology.tick_ns + PP_TICK_LATE_NS;
+
+	return left < turn ? left : turn;
+}
+
 #endif /* PP_ACCOUNT_BPF_H */

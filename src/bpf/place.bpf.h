@@ -239,7 +239,7 @@ static __always_inline bool may_miss(const struct task_struct *p, s32 cpu, u64 e
 static __always_inline u64 kept_by_running(const struct pp_task *task, s32 cpu, bool waking)
 {
 	const struct pp_cpu *state = cpu_state(cpu);
-	u64 now = scx_bpf_now(), left;
+	u64 now = scx_bpf_now();
 
 	/* No CPU of the set was idle: this one stands for all of them, also for what the others
 	 * lose to real-time tasks. */
@@ -247,9 +247,7 @@ static __always_inline u64 kept_by_running(const struct pp_task *task, s32 cpu, 
 		return rt_left(state, now);
 	if ((waking || !state->running_since_ns) && goes_before(task, cpu, now))
 		return 0;
-	left = running_left(state, now);
-	return left < topology.tick_ns + PP_TICK_LATE_NS ? left
-							 : topology.tick_ns + PP_TICK_LATE_NS;
+	return turn_left(state, now);
 }
 
 /* Whether a task of @scope should wait in the queue of @cpu's LLC. */

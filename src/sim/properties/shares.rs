@@ -243,6 +243,20 @@ fn who_wakes_often_has_its_share_beside_hogs() {
     }
 }
 
+/// Four heavy clients confined to two CPUs, where any of eight light hogs may run too, which may have the other six.
+#[test]
+fn light_hogs_leave_the_cpus_that_others_are_confined_to() {
+    let last = last_on(
+        "vm8",
+        "packing",
+        "[[task]]\nname = 'hogs'\ncount = 8\nnice = 10\nhog = true\n\
+         [[task]]\nname = 'clients'\ncount = 4\nnice = -5\ncpus = '5-6'\n\
+         client = { run_ms = 5, think_ms = 0.5 }\n",
+    );
+    // 995; 550 while a hog was taken for something that is to end before a CPU is free: EEVDF 930.
+    assert!(last.activations >= 900, "{} runs", last.activations);
+}
+
 /// Two cgroups of equal weight, a hog in each, share a CPU. What sleeps for most of the time in one of them takes
 /// nothing from its cgroup but the time that it runs, whatever its weight by nice.
 #[test]
