@@ -86,7 +86,7 @@ s32 BPF_STRUCT_OPS(powerpack_select_cpu, struct task_struct *p, s32 prev_cpu, u6
 		return prev_cpu;
 	look_at_idle_perf(now);
 	note_wakeup(task);
-	task->async_woken = !sync;
+	note_waker(task, wake_flags);
 	scope = scope_of_runnable(p, task);
 	account_wakeup(task, prev_cpu, now);
 	/* Left to ops.enqueue, which holds it. */

@@ -27,6 +27,13 @@ static __always_inline void note_wakeup(struct pp_task *task)
 		task->woken_ns = scx_bpf_now();
 }
 
+/* Not inline, or the verifier would follow both kinds of wakeups through all that comes after. */
+verified_once int note_waker(struct pp_task *task __arg_nonnull, u64 wake_flags)
+{
+	task->async_woken = !(wake_flags & SCX_WAKE_SYNC);
+	return 0;
+}
+
 verified_once int add_latency(struct pp_task *task __arg_nonnull, s32 cpu, u64 now)
 {
 	struct pp_latency *latency = &latencies[(u32)cpu % PP_MAX_CPUS];

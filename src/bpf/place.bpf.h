@@ -169,22 +169,36 @@ static __always_inline bool is_new_hog(s32 cpu)
  * same go from one to the next: of three one was left alone for long. */
 #define PP_PREEMPT_LOOKS 3
 
+/* Whether @task may take @cpu, one of those that serve its queue, from what runs there for long.
+ * Not in the loop itself, as what comes next is not: the verifier would follow each through all
+ * of its turns. */
+verified_once bool makes_way(const struct pp_task *task __arg_nonnull, u32 among, s32 cpu, u64 now)
+{
+	return in_scope(among, cpu) && test_rank(task->allowed, rank_of(cpu)) &&
+	       runs_long(cpu, now) && goes_before(task, cpu, now);
+}
+
+/* The next CPU by rank of those of the LLC of @cpu that serve its queue, all round. */
+verified_once s32 next_server(u32 among, s32 cpu)
+{
+	u32 llc = llc_queue(cpu) % PP_MAX_LLCS, rank = rank_of(cpu) + 1;
+
+	if (rank >= topology.llc_end[llc] || !in_scope(among, cpu_at(rank)))
+		rank = topology.llc_begin[llc];
+	return cpu_at(rank);
+}
+
 /* The CPU, of those that serve the queue that @task is to wait in, from which it takes a hog: @cpu,
  * unless the hog there has only just begun and does not make way, and one on a neighbour does. */
 verified_once s32 hog_to_preempt(const struct pp_task *task __arg_nonnull, u32 among, s32 cpu)
 {
-	u32 llc = llc_queue(cpu) % PP_MAX_LLCS, rank = rank_of(cpu), i;
 	u64 now = scx_bpf_now();
 	s32 other = cpu;
 
-	for (i = 0; i <= PP_PREEMPT_LOOKS; i++) {
-		if (in_scope(among, other) && test_rank(task->allowed, rank) &&
-		    runs_long(other, now) && goes_before(task, other, now))
+	for (u32 i = 0; i <= PP_PREEMPT_LOOKS; i++) {
+		if (makes_way(task, among, other, now))
 			return other;
-		rank++;
-		if (rank >= topology.llc_end[llc] || !in_scope(among, cpu_at(rank)))
-			rank = topology.llc_begin[llc];
-		other = cpu_at(rank);
+		other = next_server(among, other);
 	}
 	return cpu;
 }
