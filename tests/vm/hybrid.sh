@@ -4,18 +4,7 @@
 # vm: --slow-virtual-time
 . "$(dirname "$0")/lib.bash"
 
-# The topology of this machine, with capacities.
-export SCX_SYSFS_PREFIX=/tmp/hybrid
-root=$SCX_SYSFS_PREFIX/sys/devices/system
-mkdir -p $root/cpu $root/node
-for list in possible present online isolated; do
-	cat /sys/devices/system/cpu/$list >$root/cpu/$list
-done
-for cpu in 0 1 2 3; do
-	cp -r /sys/devices/system/cpu/cpu$cpu $root/cpu/ 2>/dev/null || true
-	echo $((cpu < 2 ? 400 : 1024)) >$root/cpu/cpu$cpu/cpu_capacity
-done
-[ ! -e /sys/devices/system/node/node0 ] || cp -r /sys/devices/system/node/node0 $root/node/ 2>/dev/null || true
+two_kinds_of_cores
 
 # What CPUs 0 and 1, and 2 and 3, are non-idle (%) in the JSON of a load.
 small() { json_list non_idle_pct <"$1" | awk '{ print int($1 + $2) }'; }

@@ -166,3 +166,18 @@ only_on() {
 		[[ " $* " = *" ${stat[36]} "* ]] || fail "CPU ${stat[36]} runs a task of $cgroup, which may use $*"
 	done <"$CGROUPS/$cgroup/cgroup.threads"
 }
+
+# The topology of this machine, but its first two CPUs are small ones.
+two_kinds_of_cores() {
+	export SCX_SYSFS_PREFIX=/tmp/hybrid
+	local root=$SCX_SYSFS_PREFIX/sys/devices/system list cpu
+	mkdir -p $root/cpu $root/node
+	for list in possible present online isolated; do
+		cat /sys/devices/system/cpu/$list >$root/cpu/$list
+	done
+	for cpu in 0 1 2 3; do
+		cp -r /sys/devices/system/cpu/cpu$cpu $root/cpu/ 2>/dev/null || true
+		echo $((cpu < 2 ? 400 : 1024)) >$root/cpu/cpu$cpu/cpu_capacity
+	done
+	[ ! -e /sys/devices/system/node/node0 ] || cp -r /sys/devices/system/node/node0 $root/node/ 2>/dev/null || true
+}
