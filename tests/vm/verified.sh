@@ -18,6 +18,13 @@ load() {
 
 load ''
 two_kinds_of_cores
+# Each kind with a cache of its own, and frequencies, as on most boards.
+mkdir -p $SCX_SYSFS_PREFIX/sys/devices/system/cpu/cpufreq/policy0
+for cpu in 0 1 2 3; do
+	cache=$SCX_SYSFS_PREFIX/sys/devices/system/cpu/cpu$cpu/cache/index3
+	echo $((cpu / 2)) >"$cache/id"
+	echo $((cpu / 2 * 2))-$((cpu / 2 * 2 + 1)) >"$cache/shared_cpu_list"
+done
 load @kinds
 [ -s /tmp/verified ] || fail "no program was said to be verified"
 [ -z "${VERIFIED_TO:-}" ] || awk -v kernel="$kernel" '{ print kernel, $1, $2 }' /tmp/verified >"$VERIFIED_TO"
