@@ -165,13 +165,13 @@ static __always_inline bool is_new_hog(s32 cpu)
 	       since(scx_bpf_now(), state->exec_start_ns) < PP_PREEMPT_RAN_MIN_NS;
 }
 
-/* How many neighbours by rank a waking task looks at for a hog that makes way. Those that do the
- * same go from one to the next: of three one was left alone for long. */
+/* How many neighbours by rank a waking task looks at for a hog that makes way. Tasks that do so
+ * move on from CPU to CPU: one of three neighbours has mostly been left alone for a ms. */
 #define PP_PREEMPT_LOOKS 3
 
 /* Whether @task may take @cpu, one of those that serve its queue, from what runs there for long.
- * Not in the loop itself, as what comes next is not: the verifier would follow each through all
- * of its turns. */
+ * A function of its own, as next_server(): in the loop that calls them the verifier would follow
+ * each combination of their branches. */
 verified_once bool makes_way(const struct pp_task *task __arg_nonnull, u32 among, s32 cpu, u64 now)
 {
 	return in_scope(among, cpu) && test_rank(task->allowed, rank_of(cpu)) &&
