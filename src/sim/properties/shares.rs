@@ -217,17 +217,17 @@ fn who_hardly_sleeps_has_its_share_beside_hogs() {
     }
 }
 
-/// Runs in 10 s of tasks that wake often beside a hog on each CPU, and that all have at least what is due to them.
+/// Tasks that wake often beside a hog on each CPU: how often they run in 10 s, all of them together.
 #[test]
 fn who_wakes_often_has_its_share_beside_hogs() {
-    // Before a hog made way for who is owed its turn, and neighbours of the last CPU were looked at: 5,000, 5,000 and
-    // 4,800 each; EEVDF 11,188, 20,060 and 59,642.
+    // Before a hog made way for who is owed its turn, and neighbours of the last CPU were looked at, some 15,000, 40,000
+    // and 19,000.
     let cases = [
-        ("vm8", 8, 0, 3, "periodic = { run_ms = 0.1, period_ms = 0.8 }", 12_400),
-        ("vm8", 8, 0, 8, "nice = -5\nclient = { run_ms = 0.3, think_ms = 0.09 }", 20_000),
-        ("vm4", 4, 19, 4, "cpus = '2-3'\nperiodic = { run_ms = 0.05, period_ms = 0.15 }", 50_000),
+        ("vm8", 8, 0, 3, "periodic = { run_ms = 0.1, period_ms = 0.8 }", 37_000),
+        ("vm8", 8, 0, 8, "nice = -5\nclient = { run_ms = 0.3, think_ms = 0.09 }", 150_000),
+        ("vm4", 4, 19, 4, "cpus = '2-3'\nperiodic = { run_ms = 0.05, period_ms = 0.15 }", 230_000),
     ];
-    for mode in ["packing", "spread"] {
+    for mode in ["eevdf", "packing", "spread"] {
         for (machine, hogs, nice, count, task, least) in cases {
             let last = last_on(
                 machine,
@@ -238,7 +238,11 @@ fn who_wakes_often_has_its_share_beside_hogs() {
                 ),
             );
             let runs = last.activations;
-            assert!(runs >= least, "{task} beside hogs of nice {nice} in {mode}: {runs} runs");
+            println!("{count} tasks, {task}, beside hogs of nice {nice} in {mode}: {runs} runs");
+            assert!(
+                runs >= least || mode == "eevdf",
+                "{task} beside hogs of nice {nice} in {mode}: {runs} runs"
+            );
         }
     }
 }
@@ -246,15 +250,19 @@ fn who_wakes_often_has_its_share_beside_hogs() {
 /// Four heavy clients confined to two CPUs, where any of eight light hogs may run too, which may have the other six.
 #[test]
 fn light_hogs_leave_the_cpus_that_others_are_confined_to() {
-    let last = last_on(
-        "vm8",
-        "packing",
-        "[[task]]\nname = 'hogs'\ncount = 8\nnice = 10\nhog = true\n\
-         [[task]]\nname = 'clients'\ncount = 4\nnice = -5\ncpus = '5-6'\n\
-         client = { run_ms = 5, think_ms = 0.5 }\n",
-    );
-    // 995; 550 while a hog was taken for something that is to end before a CPU is free: EEVDF 930.
-    assert!(last.activations >= 900, "{} runs", last.activations);
+    let runs = ["eevdf", "packing"].map(|mode| {
+        last_on(
+            "vm8",
+            mode,
+            "[[task]]\nname = 'hogs'\ncount = 8\nnice = 10\nhog = true\n\
+             [[task]]\nname = 'clients'\ncount = 4\nnice = -5\ncpus = '5-6'\n\
+             client = { run_ms = 5, think_ms = 0.5 }\n",
+        )
+        .activations
+    });
+    println!("runs of the four: {} under EEVDF, {} in packing", runs[0], runs[1]);
+    // 2,195 while a hog was taken for something that is to end before a CPU is free.
+    assert!(runs[1] >= 3600, "{} runs", runs[1]);
 }
 
 /// Two cgroups of equal weight, a hog in each, share a CPU. What sleeps for most of the time in one of them takes
