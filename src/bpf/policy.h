@@ -294,6 +294,12 @@ struct pp_contest {
 	s64 gap;	   /* how much later that one is due, as of pp_rival_gap() */
 };
 
+/* Whether a run is a hog's, by what was expected of it when it began. */
+static inline int pp_is_hog(u64 expected_ns)
+{
+	return expected_ns >= PP_HOG_RUN_NS;
+}
+
 /* Whether what runs is a hog, and is to make way at once: a task that wakes is due before the turn
  * of the hog began, so it has had less than its share. Not for one that gets a message: each would
  * cut short the batch of the next, and hackbench, some of whose tasks are hogs, took 1.4 times as
@@ -302,7 +308,7 @@ static inline int pp_hog_yields(const struct pp_contest *c, u64 expected_ns)
 {
 	u32 more = c->weight && c->waking_weight > c->weight ? c->waking_weight / c->weight : 1;
 
-	return expected_ns >= PP_HOG_RUN_NS &&
+	return pp_is_hog(expected_ns) &&
 	       ((c->async && c->gap + (s64)pp_vtime_delta(PP_SLICE_SHARED_NS, c->weight) < 0) ||
 		c->ran_ns * more >= PP_PREEMPT_RAN_MIN_NS);
 }
