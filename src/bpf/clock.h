@@ -95,6 +95,15 @@ static inline u64 pp_vtime_owed(u64 vtime, u64 clock, u32 weight, u64 owed_ns)
 	return pp_vtime_max(vtime, clock - pp_vtime_delta(owed_ns, weight));
 }
 
+/* The deadline of what runs and goes by the clock of a shared queue, as of now: since it began that
+ * may have passed on by what others have had on other CPUs, whom nothing here is to wait for. */
+static inline u64 pp_curr_deadline(u64 deadline, u64 clock, u64 run_ns, u32 weight)
+{
+	u64 earliest = clock - pp_vtime_delta(PP_SLICE_SHARED_NS, weight);
+
+	return pp_vtime_max(deadline, pp_deadline(earliest, run_ns, weight));
+}
+
 /* The virtual time of a task as it joins a queue: within the lag. */
 static inline u64 pp_vtime_join(u64 vtime, u64 clock, u32 weight, u64 tick_ns, u64 owed_ns)
 {

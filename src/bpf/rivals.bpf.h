@@ -16,13 +16,16 @@ static __always_inline void task_rival(const struct pp_task *task, struct pp_riv
 	rival->own = is_cpu_queue(task->queue);
 }
 
-/* What runs on a CPU, or is about to. */
+/* What runs on a CPU, or is about to; without weight if none of ours has run there yet. */
 static __always_inline void curr_rival(const struct pp_cpu *state, struct pp_rival *rival)
 {
 	rival->deadline = state->curr_deadline;
 	rival->clock = queue_of(state->curr_queue)->clock;
 	rival->weight = state->curr_weight;
 	rival->own = is_cpu_queue(state->curr_queue);
+	if (!rival->own && rival->weight)
+		rival->deadline = pp_curr_deadline(rival->deadline, rival->clock,
+						   state->curr_run_ns, rival->weight);
 }
 
 /* The first task of queue @id; false: there is none. */

@@ -5,9 +5,10 @@ use std::collections::BTreeMap;
 use proptest::prelude::*;
 
 use super::{
-    MS, Rival, native_clock_pass, native_common_lead, native_deadline, native_front_for,
-    native_is_starving, native_is_worth_moving, native_own_passes, native_rival_gap,
-    native_starving_pause, native_vtime_delta, native_vtime_join, native_vtime_move,
+    MS, Rival, native_clock_pass, native_common_lead, native_curr_deadline, native_deadline,
+    native_front_for, native_is_starving, native_is_worth_moving, native_own_passes,
+    native_rival_gap, native_starving_pause, native_vtime_delta, native_vtime_join,
+    native_vtime_move,
 };
 use crate::bpf_intf as intf;
 
@@ -64,6 +65,19 @@ fn a_task_that_was_alone_owes_a_turn_at_most() {
     assert_eq!(join(clock + 900 * MS, clock, 100 * UNIT), clock + 7 * MS);
     assert_eq!(join(clock + 900 * MS, clock, UNIT), clock + 700 * MS);
     assert_eq!(join(clock + 5 * MS, clock, 100 * UNIT), clock + 5 * MS);
+}
+
+#[test]
+fn what_runs_is_owed_a_slice_by_its_queue_and_no_more() {
+    let deadline = |vtime: u64, run: u64, weight: u32| {
+        let due = native_deadline(vtime, run, weight * UNIT);
+        native_curr_deadline(due, 1000 * MS, run, weight * UNIT)
+    };
+    assert_eq!(deadline(999 * MS, 20 * MS, 100), 1002 * MS, "less is kept");
+    assert_eq!(deadline(400 * MS, 20 * MS, 100), 1000 * MS, "a slice late, and asks for one");
+    assert_eq!(deadline(400 * MS, 2 * MS, 100), 999 * MS, "one that asks for less");
+    assert_eq!(deadline(400 * MS, 20 * MS, 1), 1000 * MS, "the clock has gone on for 600 ms");
+    assert_eq!(deadline(800 * MS, 20 * MS, 1), 1100 * MS, "a light one may be owed that much");
 }
 
 #[test]

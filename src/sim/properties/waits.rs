@@ -3,7 +3,7 @@
 use powerpack_sim::{Kernel, Machine, Task};
 
 use super::MS;
-use super::world::{Load, boot, ranks_of, spawn};
+use super::world::{Load, boot, last_on, ranks_of, spawn};
 use crate::bpf_intf as intf;
 use crate::settings::policy::Mode;
 
@@ -203,4 +203,43 @@ fn a_light_task_beside_a_thousand_runs_before_the_watchdog_ends_it() {
     let kernel = run(&loads, 20);
     let longest = longest_ms(&kernel, 1200);
     assert!(longest < 12_000.0, "it waits for {longest:.0} ms");
+}
+
+/// Short runs confined to some CPUs, beside hogs of nice 19 on all: how many there are in 10 s. Hogs on the other CPUs
+/// pass the clock of all hogs on, so that those which services cut short are late by it; that is nothing which the
+/// services are to wait for.
+#[test]
+fn a_hog_that_other_hogs_have_passed_makes_way() {
+    // 20,565, 13,952 and 13,988 while each hog was before the services for as long as it was late.
+    let cases = [
+        (
+            "vm8",
+            "packing",
+            9,
+            6,
+            "cpus = '0-1'\nperiodic = { run_ms = 0.5, period_ms = 2 }",
+            29_000,
+        ),
+        (
+            "vm8",
+            "packing",
+            8,
+            2,
+            "cpus = '0-2'\nclient = { run_ms = 0.5, think_ms = 0.65 }",
+            17_000,
+        ),
+        ("vm4", "spread", 5, 4, "cpus = '0-1'\nperiodic = { run_ms = 0.5, period_ms = 2 }", 19_500),
+    ];
+    for (machine, mode, hogs, count, task, least) in cases {
+        let tasks = format!(
+            "phases = 'together'\n[[task]]\nname = 'hogs'\ncount = {hogs}\nnice = 19\nhog = true\n\
+             [[task]]\nname = 'services'\ncount = {count}\n{task}\n"
+        );
+        let runs = [mode, "eevdf"].map(|mode| last_on(machine, mode, &tasks).activations);
+        println!(
+            "{count} of {task} on {machine}: {} runs in {mode}, {} under EEVDF",
+            runs[0], runs[1]
+        );
+        assert!(runs[0] >= least, "{} runs of {task} on {machine}", runs[0]);
+    }
 }
