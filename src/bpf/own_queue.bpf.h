@@ -73,7 +73,8 @@ verified_once u64 waits_before(s32 cpu, u32 class, u64 now)
 
 	if (is_rt_busy(state, now))
 		running_ns = PP_RT_KEEPS_NS;
-	else if (pp_run_class(state->curr_run_ns) <= class)
+	else if (pp_run_class(state->curr_run_ns) <= class ||
+		 !pp_is_long(state->curr_run_ns, since(now, state->exec_start_ns)))
 		running_ns = turn_left(state, now);
 	/* Each that waits counts as 2 ns, which is less than any of them takes. */
 	return pp_expected_wait(queue->queued_ns, class, running_ns, 1) + 2 * (u32)queue->nr;
