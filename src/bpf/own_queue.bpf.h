@@ -63,8 +63,9 @@ verified_once s32 empty_queue(const struct pp_task *task __arg_nonnull, s32 here
 	return -1;
 }
 
-/* How much runs on @cpu or waits in its queue that goes before a task of @class (ns). Not in the
- * loop itself: the verifier would follow each class through each of its turns. */
+/* How much runs on @cpu or waits in its queue that goes before a task of @class, as it is shorter
+ * or, running, is never cut short (ns). Not in the loop itself: the verifier would follow each
+ * class through each of its turns. */
 verified_once u64 waits_before(s32 cpu, u32 class, u64 now)
 {
 	const struct pp_queue *queue = queue_of(cpu_queue(cpu));

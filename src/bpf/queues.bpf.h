@@ -208,9 +208,14 @@ verified_once int join_queue(struct pp_task *task __arg_nonnull, u32 id)
 		change_queue(task, id);
 	}
 	task->queue = id;
-	if (is_cpu_queue(id) && !task->run_ns)
-		clock = pp_front_for(clock, own_front(id - PP_CPU_QUEUE_BASE), task->weight,
-				     topology.tick_ns);
+	if (is_cpu_queue(id) && !task->run_ns) {
+		u64 front = pp_front_for(clock, own_front(id - PP_CPU_QUEUE_BASE), task->weight,
+					 topology.tick_ns);
+
+		task->vtime =
+			pp_vtime_wake(task->vtime, clock, front, task->weight, topology.tick_ns);
+		return 0;
+	}
 	task->vtime = pp_vtime_join(task->vtime, clock, task->weight, topology.tick_ns,
 				    owed_max_ns(task));
 	return 0;

@@ -8,7 +8,7 @@ use super::{
     MS, Rival, native_clock_pass, native_common_lead, native_curr_deadline, native_deadline,
     native_front_for, native_is_starving, native_is_worth_moving, native_own_passes,
     native_rival_gap, native_starving_pause, native_vtime_delta, native_vtime_join,
-    native_vtime_move,
+    native_vtime_move, native_vtime_wake,
 };
 use crate::bpf_intf as intf;
 
@@ -108,6 +108,16 @@ fn what_a_light_task_is_owed_is_not_handed_on() {
     );
     assert_eq!(front(700 * MS, 10), 300 * MS, "and of one like it");
     assert_eq!(front(1000 * MS, 100), 0);
+}
+
+#[test]
+fn who_wakes_is_not_put_before_the_front() {
+    let wake = |vtime, front| native_vtime_wake(vtime, 1000 * MS, front, 100 * UNIT, TICK_NS);
+    assert_eq!(wake(900 * MS, 1000 * MS), 997 * MS, "a slice behind the clock");
+    assert_eq!(wake(900 * MS, 998 * MS), 997 * MS, "and no more than that");
+    assert_eq!(wake(900 * MS, 960 * MS), 960 * MS, "others are owed more");
+    assert_eq!(wake(963 * MS, 960 * MS), 963 * MS, "less is kept");
+    assert_eq!(wake(999 * MS, 960 * MS), 967 * MS, "a turn behind those");
 }
 
 #[test]

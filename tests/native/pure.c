@@ -46,6 +46,8 @@ EXPORT(u64, vtime_join, (u64 vtime, u64 clock, u32 weight, u64 tick, u64 owed),
        (vtime, clock, weight, tick, owed))
 EXPORT(u64, curr_deadline, (u64 deadline, u64 clock, u64 run, u32 weight),
        (deadline, clock, run, weight))
+EXPORT(u64, vtime_wake, (u64 vtime, u64 clock, u64 front, u32 weight, u64 tick),
+       (vtime, clock, front, weight, tick))
 EXPORT(s64, common_lead, (s64 lead, u32 weight, u64 tick), (lead, weight, tick))
 EXPORT(int, is_worth_moving, (s64 lead, u32 weight, u64 tick_ns, int cut),
        (lead, weight, tick_ns, cut))

@@ -263,3 +263,30 @@ fn a_short_task_waits_where_what_runs_makes_way() {
         assert!(p99_us[0] <= 450.0 && p99_us[1] <= 450.0, "{p99_us:?} us in {period_ms} ms");
     }
 }
+
+/// Heavy clients that hardly sleep, confined to two CPUs, of which one serves short ones too: the longest wait of 10 s.
+#[test]
+fn who_wakes_does_not_go_before_the_last_that_woke() {
+    for (mode, period_ms) in [("packing", 180), ("spread", 180), ("packing", 220)] {
+        let last = last_on(
+            "vm4",
+            mode,
+            &format!(
+                "phases = 'random'\n\
+                 [[task]]\nname = 'short'\ncount = 3\nnice = -5\ncpus = '0-2'\n\
+                 client = {{ run_ms = 0.05, think_ms = 0.015 }}\n\
+                 [[task]]\nname = 'services'\ncount = 2\ncpus = '1-2'\n\
+                 periodic = {{ run_ms = 20, period_ms = {period_ms} }}\n\
+                 [[task]]\nname = 'free'\ncount = 3\nclient = {{ run_ms = 0.3, think_ms = 1.2 }}\n\
+                 [[task]]\nname = 'clients'\ncount = 4\nnice = -5\ncpus = '0-1'\n\
+                 client = {{ run_ms = 8, think_ms = 0.5 }}\n"
+            ),
+        );
+        println!(
+            "services in {period_ms} ms, {mode}: clients wait for {:.0} ms",
+            last.max_us / 1000.0
+        );
+        // 750 to 935 ms while each that woke was up to a slice before the one that ran.
+        assert!(last.max_us <= 300_000.0, "{:.0} us in {period_ms} ms, {mode}", last.max_us);
+    }
+}
