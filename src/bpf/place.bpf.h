@@ -134,7 +134,8 @@ verified_once int wait_behind(struct task_struct *p __arg_trusted,
 	barrier_var(preempt);
 	insert_queue(p, task, queue, enq_flags);
 	if (preempt) {
-		state->taken_ns = now;
+		state->taken_ns =
+			pp_taken(state->taken_ns, now, topology.tick_ns, p->nr_cpus_allowed == 1);
 		count(PP_EV_PREEMPT);
 	}
 	if (preempt || state->tickless)

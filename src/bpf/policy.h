@@ -323,6 +323,19 @@ static inline int pp_may_preempt(const struct pp_contest *c, u64 expected_ns)
 		      : c->taken_ns >= PP_PREEMPT_PAUSE_NS && c->left_ns >= PP_SLICE_SHARED_NS;
 }
 
+/* When a waking task last took the CPU, as of one that takes it @now. For a task that is @bound to
+ * the CPU pauses that were not used count for a tick, as long as it waits if it comes too early: a
+ * thread that runs for 0.1 ms and sleeps for 0.03 had two runs in each tick beside a hog. */
+static inline u64 pp_taken(u64 taken_ns, u64 now_ns, u64 tick_ns, int bound)
+{
+	u64 unused_max_ns = tick_ns - PP_PREEMPT_OWN_PAUSE_NS;
+	u64 next_ns = taken_ns + PP_PREEMPT_OWN_PAUSE_NS;
+
+	if (!bound)
+		return now_ns;
+	return pp_vtime_max(pp_vtime_min(next_ns, now_ns), now_ns - unused_max_ns);
+}
+
 /* Whether a waking task goes before one that was expected to run for @expected_ns when it
  * began @ran_ns ago, and has @left_ns to go, if that may be preempted. */
 static inline int pp_should_preempt(s64 gap, u64 run_ns, u64 left_ns, u64 expected_ns, u64 ran_ns)

@@ -39,6 +39,38 @@ fn what_has_just_begun_is_let_run() {
     assert_eq!(own(5 * MS, MS / 5), 0);
 }
 
+/// How often one that wakes each `every` ns for a second takes the CPU from what has just begun, at this tick.
+fn cuts(every: u64, tick: u64, bound: u32) -> usize {
+    let mut taken = 0;
+    let wakes = (1000 * MS..2000 * MS).step_by(every as usize);
+    wakes
+        .filter(|&now| {
+            let left = Contest { own: bound, ..contest(MS / 100, 50 * MS, now - taken) };
+            let cut = native_may_preempt(&left, 5 * MS) == 1;
+            if cut {
+                taken = native_taken(taken, now, tick, bound as i32);
+            }
+            cut
+        })
+        .count()
+}
+
+#[test]
+fn pauses_that_were_not_used_count_for_a_tick() {
+    assert_eq!(cuts(MS / 2, 4 * MS, 1), 2000, "each that comes after a pause");
+    assert_eq!(
+        cuts(MS / 5, 4 * MS, 1),
+        4000 + 15,
+        "and a pause each on average, after those of a tick"
+    );
+    assert_eq!(cuts(MS / 5, MS, 1), 4000 + 3);
+    assert_eq!(cuts(MS / 5, 4 * MS, 0), 334, "where another CPU may be free, none but the last");
+    assert_eq!(native_taken(7 * MS, 9 * MS, 4 * MS, 0), 9 * MS);
+    assert_eq!(native_taken(9 * MS - 1, 9 * MS, 4 * MS, 1), 9 * MS, "one that made way at once");
+    assert_eq!(native_taken(7 * MS, 8 * MS, 4 * MS, 1), 7 * MS + MS / 4);
+    assert_eq!(native_taken(0, 100 * MS, 4 * MS, 1), 96 * MS + MS / 4);
+}
+
 /// The turn of a hog began 3 ms of its virtual time before it is due.
 #[test]
 fn a_hog_yields_to_who_is_owed() {

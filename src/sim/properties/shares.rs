@@ -226,6 +226,15 @@ fn who_wakes_often_has_its_share_beside_hogs() {
         ("vm8", 8, 0, 3, "periodic = { run_ms = 0.1, period_ms = 0.8 }", 37_000),
         ("vm8", 8, 0, 8, "nice = -5\nclient = { run_ms = 0.3, think_ms = 0.09 }", 150_000),
         ("vm4", 4, 19, 4, "cpus = '2-3'\nperiodic = { run_ms = 0.05, period_ms = 0.15 }", 230_000),
+        // Two in each tick while each cut of a hog was a pause after the last.
+        (
+            "vm8",
+            16,
+            0,
+            1,
+            "cpus = '6'\nnice = -5\nclient = { run_ms = 0.1, think_ms = 0.03 }",
+            35_000,
+        ),
     ];
     for mode in ["eevdf", "packing", "spread"] {
         for (machine, hogs, nice, count, task, least) in cases {
