@@ -1,6 +1,7 @@
 //! What must hold on any machine, under any load, at any moment: the scheduler's
 //! own C code, driven by random ones in the simulator.
 
+mod beside_eevdf;
 mod checks;
 mod confined;
 mod eevdf;
