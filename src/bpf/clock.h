@@ -146,8 +146,7 @@ static inline u64 pp_front_for(u64 clock, u64 front, u32 weight, u64 tick_ns)
 
 /* The virtual time of one that wakes in a CPU's own queue, where the last turn began at @front. It
  * is no further behind than that or a slice behind the clock: if each that comes were a slice
- * before the last, @front would go back and back, and who waits at the clock be kept from the CPU.
- */
+ * before the last, @front would go back and back, and tasks at the clock be kept from the CPU. */
 static inline u64 pp_vtime_wake(u64 vtime, u64 clock, u64 front, u32 weight, u64 tick_ns)
 {
 	u64 owed = clock - pp_vtime_delta(PP_SLICE_SHARED_NS, weight);

@@ -174,7 +174,7 @@ struct pp_cpu {
 	u64 busy_ns;	      /* not idle since the scheduler was loaded */
 	u64 bound_updated_ns;
 	u64 exec_start_ns; /* when the running task was put on the CPU */
-	u64 taken_ns;	   /* when a waking task last took the CPU from one that ran */
+	u64 taken_ns;	   /* when a waking task last took the CPU: see pp_taken() */
 	struct pp_perf_peaks perf_peaks;
 	u64 curr_deadline;  /* its virtual deadline, by the clock of queue curr_queue */
 	u64 curr_run_ns;    /* how long it is expected to run in all */
