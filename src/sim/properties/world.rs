@@ -191,8 +191,8 @@ pub fn ranks_of(machine: &Machine) -> Ranks {
     rank(machine).unwrap()
 }
 
-/// How long they run.
-const LAST_OF_SECONDS: f64 = 10.0;
+/// How long they run (s).
+const RUNS_FOR_S: f64 = 10.0;
 
 /// What became of the last of these tasks in packing, on four CPUs.
 pub fn last_of(tasks: &str) -> TaskOutcome {
@@ -201,9 +201,14 @@ pub fn last_of(tasks: &str) -> TaskOutcome {
 
 /// What became of the last of these tasks on `machine` in mode `mode`.
 pub fn last_on(machine: &str, mode: &str, tasks: &str) -> TaskOutcome {
+    all_on(machine, mode, tasks).pop().unwrap()
+}
+
+/// What became of each of these groups of tasks on `machine` in mode `mode`.
+pub fn all_on(machine: &str, mode: &str, tasks: &str) -> Vec<TaskOutcome> {
     let machine = Machine::find(machine).unwrap();
     let policy = mode.parse::<Named>().unwrap().on(&machine).unwrap();
     let workload = Workload::parse(&format!("name = 'hogs'\nabout = ''\n{tasks}")).unwrap();
-    let setup = Setup::new(&machine, &workload, LAST_OF_SECONDS, 1);
-    powerpack_sim::run(&setup, &policy).unwrap().0.tasks.pop().unwrap()
+    let setup = Setup::new(&machine, &workload, RUNS_FOR_S, 1);
+    powerpack_sim::run(&setup, &policy).unwrap().0.tasks
 }
