@@ -117,8 +117,9 @@ verified_once s32 shortest_queue(const struct pp_task *task __arg_nonnull, s32 h
 
 /* By how much more the tasks that compete for @cpu have had than this one, which has run @here.
  * A difference of more than a task can be owed is forgotten, once for all, by whichever is
- * behind. Lighter tasks than this one may be behind by more, as their turns are longer by the
- * clock. */
+ * ahead. If those behind were moved on, they would lead a third CPU by as much, whose tasks would
+ * be owed what nobody has had. Lighter tasks than this one may be behind by more, as their turns
+ * are longer by the clock. */
 verified_once s64 lead_of(const struct pp_task *task __arg_nonnull, s32 cpu, s32 here)
 {
 	u64 *own_shift = &scale_of(cpu_queue(here))->shift,
@@ -130,9 +131,9 @@ verified_once s64 lead_of(const struct pp_task *task __arg_nonnull, s32 cpu, s32
 		weight = theirs;
 	kept = pp_common_lead(lead, weight, topology.tick_ns);
 	if (lead > kept)
-		*own_shift += lead - kept;
+		*shift -= lead - kept;
 	else if (lead < kept)
-		*shift += kept - lead;
+		*own_shift -= kept - lead;
 	return kept;
 }
 

@@ -287,6 +287,26 @@ fn who_wakes_does_not_go_before_the_last_that_woke() {
             last.max_us / 1000.0
         );
         // 750 to 935 ms while each that woke was up to a slice before the one that ran.
-        assert!(last.max_us <= 300_000.0, "{:.0} us in {period_ms} ms, {mode}", last.max_us);
+        assert!(last.max_us <= 150_000.0, "{:.0} us in {period_ms} ms, {mode}", last.max_us);
+    }
+}
+
+/// Heavy clients confined to two CPUs, of which light ones have one too, and a third that serves these alone: what light
+/// ones are ahead of those, the heavy ones are not owed. The longest wait of these in 10 s, and how often short ones run.
+#[test]
+fn what_is_owed_does_not_grow_from_cpu_to_cpu() {
+    let tasks = "phases = 'random'\n\
+                 [[task]]\nname = 'hogs'\ncount = 4\nnice = -5\nhog = true\n\
+                 [[task]]\nname = 'elsewhere'\ncpus = '3-4'\nclient = { run_ms = 5, think_ms = 10 }\n\
+                 [[task]]\nname = 'light'\ncount = 3\ncpus = '0-1'\nclient = { run_ms = 8, think_ms = 0.8 }\n";
+    let short = "[[task]]\nname = 'short'\ncount = 4\ncpus = '0-1'\nperiodic = { run_ms = 0.1, period_ms = 0.5 }\n";
+    let heavy = "[[task]]\nname = 'heavy'\ncount = 8\nnice = -5\ncpus = '1-2'\n\
+                 client = { run_ms = 8, think_ms = 0.8 }\n";
+    for mode in ["packing", "spread", "eevdf"] {
+        let runs = last_on("dual-quad", mode, &format!("{tasks}{heavy}{short}")).activations;
+        let max_us = last_on("dual-quad", mode, &format!("{tasks}{short}{heavy}")).max_us;
+        println!("short ones: {runs} runs, heavy ones: {:.0} ms, {mode}", max_us / 1000.0);
+        // 11,096 runs and 2.6 s in packing while the CPU that is behind was moved on.
+        assert!(mode == "eevdf" || (runs >= 35_000 && max_us <= 300_000.0), "{runs}, {max_us}");
     }
 }
