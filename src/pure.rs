@@ -58,6 +58,7 @@ struct Sizing {
 struct Rival {
     deadline: u64,
     clock: u64,
+    latest: u64,
     weight: u32,
     own: u32,
 }

@@ -177,6 +177,7 @@ static inline int pp_is_worth_moving(s64 lead, u32 weight, u64 tick_ns, int cut)
 struct pp_rival {
 	u64 deadline;
 	u64 clock;
+	u64 latest; /* of all deadlines in its queue, or that were there before; 0: there is none */
 	u32 weight;
 	u32 own;
 };
@@ -185,6 +186,17 @@ struct pp_rival {
 static inline u64 pp_rival_front(const struct pp_rival *rival)
 {
 	return pp_vtime_max(rival->clock, rival->deadline);
+}
+
+/* What the queue of a rival is owed at most: a slice, or what the last that waits there needs to be
+ * due. If it were a slice of the first one always, a heavy task that wakes often would forgive,
+ * each time, what a light one behind it waits for. */
+static inline u64 pp_rival_owed(const struct pp_rival *rival)
+{
+	u64 slice = pp_vtime_delta(PP_SLICE_SHARED_NS, rival->weight);
+	s64 latest = rival->latest - pp_rival_front(rival);
+
+	return rival->latest && latest > (s64)slice ? (u64)latest : slice;
 }
 
 /*
@@ -198,9 +210,7 @@ static inline u64 pp_clock_offset(const struct pp_rival *own, const struct pp_ri
 {
 	s64 own_lag = shared->clock + offset - pp_rival_front(own);
 	s64 shared_lag = own->clock - offset - pp_rival_front(shared);
-	s64 own_max = pp_vtime_delta(PP_SLICE_SHARED_NS, own->weight);
-	s64 shared_max = pp_vtime_delta(PP_SLICE_SHARED_NS, shared->weight);
-
+	s64 own_max = pp_rival_owed(own), shared_max = pp_rival_owed(shared);
 	if (own_lag > own_max)
 		offset -= own_lag - own_max;
 	else if (shared_lag > shared_max)

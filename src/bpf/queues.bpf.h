@@ -128,7 +128,7 @@ static __always_inline void leave_queue(struct pp_task *task)
 
 static __always_inline struct pp_scale *scale_of(u32 id)
 {
-	return &scales[id % PP_MAX_CPUS];
+	return &scales[id % PP_MAX_QUEUES];
 }
 
 /* The clock of a CPU's own queue on the scale that is common to all of these. */
@@ -293,8 +293,12 @@ verified_once int note_queued(struct pp_task *task __arg_nonnull, u32 id)
 static __always_inline void insert_queue(struct task_struct *p, struct pp_task *task, u32 id,
 					 u64 enq_flags)
 {
+	u64 deadline = task_deadline(task), *latest = &scale_of(id)->latest;
+
 	note_queued(task, id);
-	scx_bpf_dsq_insert_vtime(p, id, PP_SLICE_ALONE_NS, task_deadline(task), enq_flags);
+	if ((s64)(deadline - *latest) > 0)
+		*latest = deadline;
+	scx_bpf_dsq_insert_vtime(p, id, PP_SLICE_ALONE_NS, deadline, enq_flags);
 }
 
 /* How many active CPUs serve the queue of LLC @llc. */

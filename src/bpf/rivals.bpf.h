@@ -14,6 +14,7 @@ static __always_inline void task_rival(const struct pp_task *task, struct pp_riv
 	rival->clock = queue_of(task->queue)->clock;
 	rival->weight = task->weight;
 	rival->own = is_cpu_queue(task->queue);
+	rival->latest = scale_of(task->queue)->latest;
 }
 
 /* What runs on a CPU, or is about to; without weight if none of ours has run there yet. */
@@ -23,6 +24,7 @@ static __always_inline void curr_rival(const struct pp_cpu *state, struct pp_riv
 	rival->clock = queue_of(state->curr_queue)->clock;
 	rival->weight = state->curr_weight;
 	rival->own = is_cpu_queue(state->curr_queue);
+	rival->latest = scale_of(state->curr_queue)->latest;
 	if (!rival->own && rival->weight)
 		rival->deadline = pp_curr_deadline(rival->deadline, rival->clock,
 						   state->curr_run_ns, rival->weight);
@@ -36,6 +38,7 @@ verified_once bool head_rival(u32 id, struct pp_rival *rival __arg_nonnull)
 
 	rival->clock = queue_of(id)->clock;
 	rival->own = is_cpu_queue(id);
+	rival->latest = scale_of(id)->latest;
 	bpf_rcu_read_lock();
 	head = __COMPAT_scx_bpf_dsq_peek(id);
 	if (head) {

@@ -81,14 +81,16 @@ static u64 waiting_llcs[PP_RANK_WORDS], waiting_ranks[PP_RANK_WORDS], waiting_wo
 _Static_assert(PP_MAX_LLCS <= PP_RANK_WORDS * PP_WORD_BITS, "a bit for each LLC");
 static s32 nr_waiting_efficient; /* tasks that wait for efficient CPUs alone */
 
-/* A CPU's own queue on the scale that is common to all of these: see pp_common_lead(). Its CPU
- * writes it at each switch, so it has a cache line of its own. */
+/* A CPU's own queue on the scale that is common to all of these: see pp_common_lead(); of the queue
+ * of an LLC only the latest deadline. Its CPU writes it at each switch, so it has a cache line of
+ * its own. */
 struct pp_scale {
-	u64 shift; /* what its clock is behind that scale */
-	u64 front; /* vtime of its task that has run last */
+	u64 shift;  /* what its clock is behind that scale */
+	u64 front;  /* vtime of its task that has run last */
+	u64 latest; /* of all deadlines in the queue, or that were there before */
 } __attribute__((aligned(64)));
 
-static struct pp_scale scales[PP_MAX_CPUS];
+static struct pp_scale scales[PP_MAX_QUEUES];
 
 /* Bumped when a cgroup's limit or workload changes, and when a CPU comes or goes: tasks look up
  * again what they know of these. */

@@ -150,7 +150,7 @@ fn time_is_scaled_to_the_nearest_ns() {
 }
 
 fn rival(own: bool, clock: u64, deadline: u64) -> Rival {
-    Rival { deadline, clock, weight: 100 * UNIT, own: own.into() }
+    Rival { deadline, clock, latest: 0, weight: 100 * UNIT, own: own.into() }
 }
 
 #[test]
@@ -163,6 +163,28 @@ fn a_queue_that_was_empty_is_owed_a_slice_and_not_the_time() {
     // And so has the other one.
     let own = rival(true, 2000 * MS, 2003 * MS);
     assert_eq!(native_rival_gap(&own, &shared, &mut offset), 6 * MS.cast_signed());
+}
+
+#[test]
+fn a_heavy_task_does_not_forgive_what_a_light_one_behind_it_waits_for() {
+    // It wakes as the shared clock is 6 ms ahead, and is due. A tenth as heavy is the one behind it, due at 30.
+    let (heavy, shared) = (rival(true, 0, MS), rival(false, 6 * MS, 7 * MS));
+    let (mut forgiven, mut kept) = (0, 0);
+    native_rival_gap(&heavy, &shared, &mut forgiven);
+    assert_eq!(forgiven, (2 * MS).wrapping_neg(), "3 ms after it was due");
+    let before_light = Rival { latest: 30 * MS, ..heavy };
+    native_rival_gap(&before_light, &shared, &mut kept);
+    assert_eq!(kept, 0);
+    // The same of the shared one.
+    let (own, heavy) = (rival(true, 6 * MS, 7 * MS), rival(false, 0, MS));
+    let before_light = Rival { latest: 30 * MS, ..heavy };
+    native_rival_gap(&own, &before_light, &mut kept);
+    assert_eq!(kept, 0);
+    // It has been served: a slice again.
+    let (served, shared) =
+        (Rival { latest: MS, ..rival(true, 0, MS) }, rival(false, 6 * MS, 7 * MS));
+    native_rival_gap(&served, &shared, &mut kept);
+    assert_eq!(kept, forgiven);
 }
 
 #[test]
@@ -242,6 +264,7 @@ proptest! {
         let of = |own: usize| Rival {
             deadline: clocks[own].wrapping_add(waits[own]),
             clock: clocks[own],
+            latest: 0,
             weight: weights[own],
             own: own as u32,
         };

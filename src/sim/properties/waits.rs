@@ -310,3 +310,30 @@ fn what_is_owed_does_not_grow_from_cpu_to_cpu() {
         assert!(mode == "eevdf" || (runs >= 35_000 && max_us <= 300_000.0), "{runs}, {max_us}");
     }
 }
+
+/// Light tasks of 20 ms, confined beside free hogs and free beside confined ones, with heavy tasks in the same queue that
+/// wake often: the longest wait of 10 s.
+#[test]
+fn a_heavy_task_does_not_keep_a_light_one_waiting() {
+    let light = "[[task]]\nname = 'light'\ncount = 4\nnice = 5\nperiodic = { run_ms = 20, period_ms = 240 }\n";
+    let heavy = "[[task]]\nname = 'heavy'\nnice = -5\n";
+    let confined = format!(
+        "phases = 'random'\n\
+         [[task]]\nname = 'hogs'\ncount = 16\nnice = -5\nhog = true\n\
+         [[task]]\nname = 'others'\ncount = 8\nnice = 5\ncpus = '0-3'\n\
+         periodic = {{ run_ms = 20, period_ms = 240 }}\n\
+         {heavy}count = 2\ncpus = '5'\nperiodic = {{ run_ms = 1, period_ms = 40 }}\n{light}cpus = '2-5'\n"
+    );
+    let free = format!(
+        "phases = 'random'\n\
+         [[task]]\nname = 'left'\ncount = 16\nnice = -5\nhog = true\ncpus = '0-3'\n\
+         [[task]]\nname = 'right'\ncount = 8\nnice = -5\nhog = true\ncpus = '4-7'\n\
+         {heavy}count = 16\nperiodic = {{ run_ms = 2, period_ms = 80 }}\n{light}"
+    );
+    for (name, tasks, before_ms) in [("confined", confined, 4_379), ("free", free, 1_490)] {
+        let max_ms = ["packing", "spread", "eevdf"]
+            .map(|mode| (last_on("vm8", mode, &tasks).max_us / 1000.0).round());
+        println!("light ones, {name}: packing, spread, EEVDF {max_ms:?} ms, {before_ms} before");
+        assert!(max_ms[0] <= 600.0 && max_ms[1] <= 600.0, "{max_ms:?} ms, {name}");
+    }
+}
