@@ -131,6 +131,7 @@ unsafe extern "C" {
     safe fn native_vtime_join(vtime: u64, clock: u64, weight: u32, tick: u64, owed: u64) -> u64;
     safe fn native_curr_deadline(deadline: u64, clock: u64, run: u64, weight: u32) -> u64;
     safe fn native_vtime_wake(vtime: u64, clock: u64, front: u64, weight: u32, tick: u64) -> u64;
+    safe fn native_wake_ahead(ahead: i64, run: u64, weight: u32) -> i64;
     safe fn native_common_lead(lead: i64, weight: u32, tick: u64) -> i64;
     safe fn native_is_worth_moving(lead: i64, weight: u32, tick_ns: u64, cut: i32) -> i32;
     safe fn native_vtime_move(vtime: u64, from: u64, to: u64) -> u64;

@@ -155,6 +155,17 @@ static inline u64 pp_vtime_wake(u64 vtime, u64 clock, u64 front, u32 weight, u64
 	return pp_vtime_max(pp_vtime_min(vtime, latest), pp_vtime_min(owed, front));
 }
 
+/* How far ahead of what is served a task is that wakes in another CPU's own queue, if it was @ahead
+ * of that in the one where it ran. By the clock it might be owed something in each of two queues in
+ * turn, whose clocks then stand still for those that wait at them. No more than its last run, of
+ * @run_ns, would have made it: the task that was served there may be owed much. */
+static inline s64 pp_wake_ahead(s64 ahead, u64 run_ns, u32 weight)
+{
+	s64 ran = pp_vtime_delta(run_ns, weight);
+
+	return ahead < ran ? ahead : ran;
+}
+
 /* A task whose turn was @cut short by one that woke moves for so many turns. */
 #define PP_CUT_MOVES_TURNS 4
 

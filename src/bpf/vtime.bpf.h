@@ -54,14 +54,25 @@ static __always_inline u64 own_front(s32 cpu)
 	return has_own_rivals(cpu) ? pp_vtime_min(clock, scale_of(id)->front) : clock;
 }
 
-/* Put the virtual time of a task that has come from another queue by the clock of @id. One that
- * has slept has not competed with those of either: what they have had of their CPU is nothing that
- * it owes, or is owed. */
+/* Put the virtual time of a task that has come from another queue by the clock of @id. In the
+ * middle of its run one that is for some CPUs keeps its place on their common scale. One that has
+ * slept has not competed with those of either: what they have had of their CPU is nothing that it
+ * owes, or is owed. */
 static __always_inline void change_queue(struct pp_task *task, u32 id)
 {
-	task->vtime = pp_vtime_move(task->vtime, queue_of(task->queue)->clock, queue_of(id)->clock);
-	if (task->run_ns && is_cpu_queue(task->queue) && is_cpu_queue(id))
-		task->vtime -= common_lead(task, id);
+	u64 from = queue_of(task->queue)->clock, to = queue_of(id)->clock;
+	u64 vtime = pp_vtime_move(task->vtime, from, to);
+
+	if (!is_cpu_queue(task->queue) || !is_cpu_queue(id)) {
+		task->vtime = vtime;
+	} else if (task->run_ns) {
+		task->vtime = vtime - common_lead(task, id);
+	} else {
+		s64 ahead = task->vtime - own_front(task->queue - PP_CPU_QUEUE_BASE);
+
+		ahead = pp_wake_ahead(ahead, task->run_est_ns, task->weight);
+		task->vtime = pp_vtime_max(vtime, own_front(id - PP_CPU_QUEUE_BASE) + ahead);
+	}
 }
 
 /* What a task may be owed at most. In the middle of its run one that is for some CPUs has been in

@@ -8,7 +8,7 @@ use super::{
     MS, Rival, native_clock_pass, native_common_lead, native_curr_deadline, native_deadline,
     native_front_for, native_is_starving, native_is_worth_moving, native_own_passes,
     native_rival_gap, native_starving_pause, native_vtime_delta, native_vtime_join,
-    native_vtime_move, native_vtime_wake,
+    native_vtime_move, native_vtime_wake, native_wake_ahead,
 };
 use crate::bpf_intf as intf;
 
@@ -163,6 +163,15 @@ fn a_queue_that_was_empty_is_owed_a_slice_and_not_the_time() {
     // And so has the other one.
     let own = rival(true, 2000 * MS, 2003 * MS);
     assert_eq!(native_rival_gap(&own, &shared, &mut offset), 6 * MS.cast_signed());
+}
+
+#[test]
+fn one_that_wakes_is_as_far_ahead_as_it_was_by_its_last_run_at_most() {
+    let ahead = |ms: i64, run, weight| native_wake_ahead(ms * MS.cast_signed(), run, weight);
+    assert_eq!(ahead(2, 8 * MS, 100 * UNIT), 2 * MS.cast_signed());
+    assert_eq!(ahead(-5, 8 * MS, 100 * UNIT), -5 * MS.cast_signed(), "it is owed something");
+    assert_eq!(ahead(50, 8 * MS, 100 * UNIT), 8 * MS.cast_signed());
+    assert_eq!(ahead(50, 8 * MS, 400 * UNIT), 2 * MS.cast_signed());
 }
 
 #[test]

@@ -48,6 +48,7 @@ EXPORT(u64, curr_deadline, (u64 deadline, u64 clock, u64 run, u32 weight),
        (deadline, clock, run, weight))
 EXPORT(u64, vtime_wake, (u64 vtime, u64 clock, u64 front, u32 weight, u64 tick),
        (vtime, clock, front, weight, tick))
+EXPORT(s64, wake_ahead, (s64 ahead, u64 run_ns, u32 weight), (ahead, run_ns, weight))
 EXPORT(s64, common_lead, (s64 lead, u32 weight, u64 tick), (lead, weight, tick))
 EXPORT(int, is_worth_moving, (s64 lead, u32 weight, u64 tick_ns, int cut),
        (lead, weight, tick_ns, cut))

@@ -337,3 +337,22 @@ fn a_heavy_task_does_not_keep_a_light_one_waiting() {
         assert!(max_ms[0] <= 600.0 && max_ms[1] <= 600.0, "{max_ms:?} ms, {name}");
     }
 }
+
+/// Heavy clients confined to two CPUs that wake on the one and end their run on the other, which services have too: the
+/// longest wait of 10 s of both.
+#[test]
+fn who_wakes_on_another_cpu_is_not_owed_the_same_again() {
+    let clients = "[[task]]\nname = 'clients'\ncount = 4\nnice = -5\ncpus = '1-2'\n\
+                   client = { run_ms = 8, think_ms = 0.8 }\n";
+    let short = "[[task]]\nname = 'short'\ncount = 3\nnice = 5\nclient = { run_ms = 0.3, think_ms = 1.2 }\n";
+    let services = "[[task]]\nname = 'services'\ncount = 3\ncpus = '2-3'\n\
+                    periodic = { run_ms = 2, period_ms = 16 }\n";
+    let hogs = "phases = 'random'\n[[task]]\nname = 'hogs'\ncount = 8\nnice = -5\nhog = true\n";
+    for order in [[clients, short, services], [services, short, clients]] {
+        let tasks = format!("{hogs}{}", order.concat());
+        let max_ms = ["packing", "spread", "eevdf"]
+            .map(|mode| (last_on("vm4", mode, &tasks).max_us / 1000.0).round());
+        println!("{:?}: packing, spread, EEVDF {max_ms:?} ms", order[2].lines().nth(1));
+        assert!(max_ms[0] <= 150.0 && max_ms[1] <= 150.0, "{max_ms:?} ms");
+    }
+}
