@@ -199,6 +199,10 @@ static inline u64 pp_rival_front(const struct pp_rival *rival)
 	return pp_vtime_max(rival->clock, rival->deadline);
 }
 
+/* What a queue is owed for the last that waits there, at most: a slice of nice 19 (205 ms by the
+ * clock). That one may have gone, and a cgroup's may be a thousand times as light. */
+#define PP_OWED_MAX_NS (205 * PP_NS_PER_MS)
+
 /* What the queue of a rival is owed at most: a slice, or what the last that waits there needs to be
  * due. If it were a slice of the first one always, a heavy task that wakes often would forgive,
  * each time, what a light one behind it waits for. */
@@ -207,7 +211,9 @@ static inline u64 pp_rival_owed(const struct pp_rival *rival)
 	u64 slice = pp_vtime_delta(PP_SLICE_SHARED_NS, rival->weight);
 	s64 latest = rival->latest - pp_rival_front(rival);
 
-	return rival->latest && latest > (s64)slice ? (u64)latest : slice;
+	if (!rival->latest || latest <= (s64)slice || slice >= PP_OWED_MAX_NS)
+		return slice;
+	return latest < (s64)PP_OWED_MAX_NS ? (u64)latest : PP_OWED_MAX_NS;
 }
 
 /*

@@ -189,6 +189,12 @@ fn a_heavy_task_does_not_forgive_what_a_light_one_behind_it_waits_for() {
     let before_light = Rival { latest: 30 * MS, ..heavy };
     native_rival_gap(&own, &before_light, &mut kept);
     assert_eq!(kept, 0);
+    // A cgroup of hardly any weight is worth no more than nice 19.
+    let (own, shared) =
+        (Rival { latest: 5000 * MS, ..rival(true, 0, MS) }, rival(false, 999 * MS, 1000 * MS));
+    let mut capped = 0;
+    native_rival_gap(&own, &shared, &mut capped);
+    assert_eq!(capped, ((999 - 1 - 205) * MS).wrapping_neg());
     // It has been served: a slice again.
     let (served, shared) =
         (Rival { latest: MS, ..rival(true, 0, MS) }, rival(false, 6 * MS, 7 * MS));
