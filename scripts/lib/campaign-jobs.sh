@@ -26,9 +26,14 @@ OTHERS_KERNEL=7
 # shellcheck disable=SC2034 # scripts/campaign installs them
 OTHERS_PACKAGES=(rt-app linux-perf)
 
+# Suspended so many times to each depth: Debian's kernels sleep, and ours has the tests of suspend too.
+SUSPEND_KERNELS='7 debian-7-rt 6.12-plain'
+SUSPENDS=100
+
 tests_of() { printf 'tests/vm/%s.sh ' "$@"; }
 
-# A line for each job: its name, the options of scripts/vm, and the command in the VM, separated by "|".
+# A line for each job: its name, the options of scripts/vm, and the command in the VM, separated by "|". Without
+# options the command is a script of ours that has a VM of its own.
 campaign_jobs() {
 	local kernel cause size seed timeout faults clock
 	for kernel in $KERNELS; do
@@ -50,6 +55,9 @@ campaign_jobs() {
 	# As sysfs says, with four that are online.
 	echo "sizes/1024|--slow-virtual-time --timeout 3000|env LARGE_CPUS=1024 scripts/lib/vm-suite.sh tests/vm/large.sh"
 	echo "others/$OTHERS_KERNEL|--kernel $OTHERS_KERNEL --slow-virtual-time --timeout 9000|tests/campaign/others.sh"
+	for kernel in $SUSPEND_KERNELS; do
+		echo "suspend/$kernel||scripts/suspend-tests --kernel $kernel $SUSPENDS"
+	done
 	for kernel in $FAULT_KERNELS; do
 		timeout=5000 faults=$FAULTS_PER_SEED clock=--slow-virtual-time
 		[ "$kernel" != $SLOW_KERNEL ] || timeout=$SLOW_TIMEOUT faults=$SLOW_FAULTS_PER_SEED clock=--virtual-time

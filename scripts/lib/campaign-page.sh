@@ -83,6 +83,22 @@ fault_table() {
 	done
 }
 
+# How often each kernel was suspended to each depth.
+suspend_table() {
+	local file kernel verdict
+	compgen -G "$results/suspend:*" >/dev/null || { echo "Not run." && echo && return; }
+	echo '| kernel | depth | times | measured |'
+	echo '| --- | --- | ---: | --- |'
+	for kernel in $SUSPEND_KERNELS; do
+		file=$results/suspend:$kernel
+		[ -e "$file" ] || continue
+		verdict=$(verdict_of "$file" suspend)
+		[ "$verdict" = ok ] || printf '| %s | %s | | %s |\n' "$kernel" "$verdict" "$(commit_of "$file")"
+		sed -n "s/^figure: \([^ ]*\) \(.*\)/| $kernel | \1 | \2 | $(commit_of "$file") |/p" "$file"
+	done
+	echo
+}
+
 # Other people's tests, of result $1: a row each, a column for each scheduler. What passes under the kernel's and not
 # under ours is in bold.
 others_table() {
@@ -138,6 +154,12 @@ write_campaign_page() {
 		echo "## Faults"
 		echo
 		fault_table
+		echo "## Suspend"
+		echo
+		echo "A VM of four busy CPUs to memory, and as far as each test of suspend that the kernel has (\`pm_test\`): after"
+		echo "each our scheduler ran, all tasks went on, and the kernel's log had no complaint."
+		echo
+		suspend_table
 		echo "## Other people's tests"
 		echo
 		[ ! -e "$others" ] || printf 'Measured %s. ' "$(commit_of "$others")"
