@@ -26,8 +26,8 @@ OTHERS_KERNEL=7
 # shellcheck disable=SC2034 # scripts/campaign installs them
 OTHERS_PACKAGES=(rt-app linux-perf)
 
-# Suspended so many times to each depth: Debian's kernels sleep, and ours has the tests of suspend too.
-SUSPEND_KERNELS='7 debian-7-rt 6.12-plain'
+# Suspended so many times to each depth: both sleep, and the one with PREEMPT_RT has the kernel's tests of that too.
+SUSPEND_KERNELS='7 debian-7-rt'
 SUSPENDS=100
 
 tests_of() { printf 'tests/vm/%s.sh ' "$@"; }
