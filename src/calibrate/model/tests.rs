@@ -231,14 +231,18 @@ fn groups_that_share_a_cache_are_apart_in_the_file_if_they_sleep_apart() {
     );
 }
 
+/// The part by which the meter of the next property is wrong, at most.
+const METER_ERROR: f64 = 0.005;
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
     /// A meter that is wrong by up to half a percent: each figure by which mode energy decides is known within
-    /// five percent, or within what it is said to be wrong by.
+    /// five percent, and each within what it is said to be wrong by, or what the meter is: by chance all that it is
+    /// wrong by may be to one side, which no spread of what it says shows.
     #[test]
     fn figures_are_found_with_a_noisy_meter(
         seed in 0.0..1.0f64,
-        noise in prop::collection::vec(-0.005..0.005f64, 200),
+        noise in prop::collection::vec(-METER_ERROR..METER_ERROR, 200),
     ) {
         for subject in shapes() {
             let (model, _) = found(&subject, seed, noise.iter().copied());
@@ -248,7 +252,7 @@ proptest! {
                 if matches!(figure, Figure::Work { .. } | Figure::Floor) {
                     prop_assert!(apart.abs() < 0.05 * truth, "{figure:?}: {estimate:?}, not {truth}");
                 }
-                prop_assert!(apart.abs() <= 8.0 * estimate.error + 1e-6,
+                prop_assert!(apart.abs() <= (8.0 * estimate.error).max(METER_ERROR * truth.abs()) + 1e-6,
                     "{figure:?}: {estimate:?}, not {truth}");
             }
         }
