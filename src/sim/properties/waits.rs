@@ -353,6 +353,7 @@ fn who_wakes_on_another_cpu_is_not_owed_the_same_again() {
         let max_ms = ["packing", "spread", "eevdf"]
             .map(|mode| (last_on("vm4", mode, &tasks).max_us / 1000.0).round());
         println!("{:?}: packing, spread, EEVDF {max_ms:?} ms", order[2].lines().nth(1));
+        // 855 ms in packing while it took its lag along by the clocks.
         assert!(max_ms[0] <= 150.0 && max_ms[1] <= 150.0, "{max_ms:?} ms");
     }
 }
