@@ -7,6 +7,7 @@
 
 #include "freq.bpf.h"
 #include "confined.bpf.h"
+#include "misfit.bpf.h"
 #include "rivals.bpf.h"
 #include "starving.bpf.h"
 #include "steal.bpf.h"
@@ -270,6 +271,7 @@ static __always_inline void tick_cpu(struct task_struct *p, s32 cpu, u64 now)
 	if (task->charged && !reserve_more(task))
 		scx_bpf_task_set_slice(p, 0);
 	refresh_kind(p, task);
+	note_misfit(p, task, cpu);
 	if (!is_bound(p) &&
 	    (is_misfit(task, cpu) || (runs_long(cpu, now) && is_crowded(task, cpu))))
 		scx_bpf_task_set_slice(p, 0);

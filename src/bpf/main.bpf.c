@@ -196,6 +196,7 @@ void BPF_STRUCT_OPS(powerpack_running, struct task_struct *p)
 	if (direct && !task->run_ns)
 		let_earlier_first(state, cpu);
 	note_tickless(p, state, cpu);
+	note_misfit(p, task, cpu);
 	if (task->limit)
 		begin_limited(p, task);
 }
@@ -241,6 +242,7 @@ void BPF_STRUCT_OPS(powerpack_stopping, struct task_struct *p, bool runnable)
 	account_run(task, state, now);
 	state->running_since_ns = 0;
 	state->rt_since_ns = now;
+	end_misfit(cpu);
 	if (!task)
 		return;
 	if (task->charged)
@@ -265,8 +267,10 @@ void BPF_STRUCT_OPS(powerpack_update_idle, s32 cpu, bool idle)
 	if (!state->online)
 		idle = false;
 	set_idle(rank_of(cpu), idle);
-	if (idle)
+	if (idle) {
 		lower_perf_when_idle(state, cpu, now);
+		fetch_misfit(cpu);
+	}
 	/* One may have been queued after this CPU looked for a task and before it could be seen to
 	 * be idle; it is counted before the kernel has put it in the queue. */
 	if (idle && queues_counted(cpu))

@@ -4,7 +4,7 @@
 use powerpack_sim::{Kernel, Machine};
 use proptest::prelude::*;
 
-use super::world::{Load, boot, ranks_of, spawn};
+use super::world::{Load, all_on, boot, ranks_of, spawn};
 use super::{MS, config};
 use crate::settings::policy::Mode;
 
@@ -81,6 +81,22 @@ fn hogs_run_on_the_largest_cores_without_their_second_threads() {
             (busy_ns(&kernel) - before) as f64 / (firsts.len() as u64 * MEASURED_MS * MS) as f64;
         assert!(firsts.len() > 1 && cpus.len() > firsts.len());
         assert!(share >= DONE, "large cores are {share:.2} busy in {mode}");
+    }
+}
+
+/// A team of four whose runs are shorter than a tick, on four large cores that others wake on too:
+/// who is left with a small core is fetched as soon as a large one is idle, not at the next tick.
+#[test]
+fn a_larger_core_that_goes_idle_fetches_whom_it_suits_better() {
+    let team =
+        "[[task]]\nfork_join = { workers = 4, run_ms = 3, leader_ms = 0.15, period_ms = 0 }\n";
+    let clients = "[[task]]\ncount = 2\nclient = { run_ms = 3, think_ms = 3 }\n";
+    let messages = "[[task]]\ncount = 2\nexchange = { tasks = 20, messages = 1, run_ms = 0.005 }\n";
+    for (mode, others) in [("packing", clients), ("spread", clients), ("spread", messages)] {
+        let mean_us = |system| all_on("chromebook2", system, &format!("{team}{others}"))[0].mean_us;
+        let (ours, eevdf) = (mean_us(mode), mean_us("eevdf"));
+        println!("a team in {mode}: {ours} us, under eevdf {eevdf}");
+        assert!(ours <= 1.25 * eevdf, "a team in {mode} takes {ours} us, under eevdf {eevdf}");
     }
 }
 
