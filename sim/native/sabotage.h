@@ -7,7 +7,13 @@
 #define SIM_SABOTAGE_H
 
 /* The same numbers in sim/src/ext/native.rs. */
-enum sim_sabotage { SABOTAGE_NONE, SABOTAGE_COUNT_TASKS, SABOTAGE_NO_SPILL, SABOTAGE_LOST_KICK };
+enum sim_sabotage {
+	SABOTAGE_NONE,
+	SABOTAGE_COUNT_TASKS,
+	SABOTAGE_NO_SPILL,
+	SABOTAGE_LOST_KICK,
+	SABOTAGE_FAIL_TIMERS
+};
 static u32 sabotage;
 
 /* The mistake of 2013: a running task is a task, and four of them fit a CPU,
@@ -28,6 +34,18 @@ static inline void kick_or_lose(s32 cpu, u64 flags)
 		scx_bpf_kick_cpu(cpu, flags);
 }
 #define scx_bpf_kick_cpu kick_or_lose
+
+/* The kernel has no memory to start a timer with, two times of three. */
+static inline long start_or_fail(u32 timer, u64 ns)
+{
+	static u32 starts;
+
+	if (sabotage == SABOTAGE_FAIL_TIMERS && ++starts % 3)
+		return -ENOMEM;
+	sim_timer_start(timer, ns);
+	return 0;
+}
+#define bpf_timer_start(timer, ns, flags) start_or_fail((timer) - sim_timers, ns)
 
 /* The furthest that a clock has gone at a time. */
 static u64 longest_jump;

@@ -204,6 +204,7 @@ void BPF_STRUCT_OPS(powerpack_running, struct task_struct *p)
 void BPF_STRUCT_OPS(powerpack_tick, struct task_struct *p)
 {
 	tick_cpu(p, scx_bpf_task_cpu(p), scx_bpf_now());
+	start_timers_again();
 }
 
 /* sched_yield(): if none waits for the CPU @from goes on, as under the kernel's own scheduler; else
@@ -270,6 +271,7 @@ void BPF_STRUCT_OPS(powerpack_update_idle, s32 cpu, bool idle)
 	if (idle) {
 		lower_perf_when_idle(state, cpu, now);
 		fetch_misfit(cpu);
+		start_timers_again();
 	}
 	/* One may have been queued after this CPU looked for a task and before it could be seen to
 	 * be idle; it is counted before the kernel has put it in the queue. */
@@ -319,11 +321,12 @@ void BPF_STRUCT_OPS(powerpack_cpu_offline, s32 cpu)
 	struct task_struct *p;
 
 	note_hotplug(cpu, false);
+	/* First, as one that a timer releases meanwhile comes to the queue below. */
+	move_held_off(cpu);
 	/* ops.dispatch is not called on it any more: run here, or be moved by
 	 * the kernel, what would wait for it for ever. */
 	bpf_for_each (scx_dsq, p, cpu_queue(cpu), 0)
 		scx_bpf_dsq_move(BPF_FOR_EACH_ITER, p, SCX_DSQ_LOCAL_ON | cpu, 0);
-	move_held_off(cpu);
 }
 
 s32 BPF_STRUCT_OPS_SLEEPABLE(powerpack_init)

@@ -7,14 +7,8 @@
 #define PP_THROTTLE_BPF_H
 
 #include "bandwidth.bpf.h"
+#include "held_timers.bpf.h"
 #include "place.bpf.h"
-
-/* Several limits may share a DSQ and its timer: then more tasks are looked at, and nothing else. */
-#define PP_HELD_QUEUES 64
-#define PP_HELD_QUEUE_BASE (2 * PP_MAX_QUEUES)
-
-/* Until the timer looks again for a task that was about to be held as it looked. */
-#define PP_LOOK_AGAIN_NS (1 * PP_NS_PER_MS)
 
 /* How soon a limit that has been raised lets held tasks run, where the kernel does not report it.
  */
@@ -23,71 +17,6 @@
 /* Up to this many held tasks are looked at each time that the timer fires. Not a constant to the
  * verifier, as starving_look_max. */
 u32 held_look_max = 65536;
-
-struct held_timer {
-	struct bpf_timer timer;
-};
-
-struct {
-	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(max_entries, PP_HELD_QUEUES);
-	__type(key, u32);
-	__type(value, struct held_timer);
-} held_timers SEC(".maps");
-
-struct held_queue {
-	u64 due_ns; /* when its timer fires; 0: it does not */
-	s32 nr;	    /* tasks held in it, or about to be */
-	u32 looks;  /* how often the timer has fired */
-};
-
-/*
- * PREEMPT_RT kernels let no program use a timer (kernel/bpf/verifier.c, process_timer_func()).
- * There a thread of the agent is the timer of all queues: it sleeps until the first is due, and
- * calls release_due(). The ring wakes it for one that is due earlier.
- */
-const volatile bool agent_is_timer;
-
-struct {
-	__uint(type, BPF_MAP_TYPE_RINGBUF);
-	__uint(max_entries, PP_HELD_RING_BYTES);
-} held_ring SEC(".maps");
-
-static struct held_queue held_queues[PP_HELD_QUEUES];
-
-static __always_inline struct held_queue *held_queue_of(u32 id)
-{
-	return &held_queues[id % PP_HELD_QUEUES];
-}
-
-static __always_inline u64 held_dsq(u32 id)
-{
-	return PP_HELD_QUEUE_BASE + id % PP_HELD_QUEUES;
-}
-
-/* Look at what is held for limit @id in @ns, or before. */
-verified_once int look_at_held_in(u32 id, u64 ns)
-{
-	struct held_queue *queue = held_queue_of(id);
-	u64 due = scx_bpf_now() + ns, was = queue->due_ns;
-	struct held_timer *timer;
-
-	if (was && (s64)(due - was) >= 0)
-		return 0;
-	if (agent_is_timer) {
-		queue->due_ns = due;
-		/* If it is full the agent is about to look. */
-		bpf_ringbuf_output(&held_ring, &due, sizeof(due), BPF_RB_FORCE_WAKEUP);
-		return 0;
-	}
-	id %= PP_HELD_QUEUES;
-	timer = bpf_map_lookup_elem(&held_timers, &id);
-	if (!timer)
-		return 0;
-	queue->due_ns = due;
-	bpf_timer_start(&timer->timer, ns, 0);
-	return 0;
-}
 
 /* When to look at held tasks again: as the period ends, or before if cpu.max may change unheard. */
 verified_once u64 next_look(u32 id, u64 now)
@@ -141,11 +70,14 @@ static __always_inline void end_hold(struct pp_task *task)
 /* The agent, where it is the timer. */
 u32 timer_tgid;
 
-/* Whether @p is never held: one on its way out may keep others waiting, and its container is to end
- * at once; for the timer all that are held wait. */
+/* Whether @p is not held, now or ever: one on its way out may keep others waiting, and its
+ * container is to end at once; one with migration disabled has a lock of the kernel, where that is
+ * PREEMPT_RT, and is held at its next tick; for the timer all that are held wait. */
 static __always_inline bool is_exempt(const struct task_struct *p)
 {
 	return p->flags & PF_EXITING || p->signal->flags & SIGNAL_GROUP_EXIT ||
+	       pp_is_migration_off(p->migration_disabled, p == bpf_get_current_task_btf(),
+				   prologue_levels) ||
 	       (agent_is_timer && p->tgid == timer_tgid);
 }
 
@@ -211,9 +143,11 @@ verified_once u32 queue_of_released(struct task_struct *p __arg_trusted,
 	s32 here = scx_bpf_task_cpu(p);
 	u32 scope;
 
-	if (is_bound(p))
+	/* Where CPUs have come or gone since, what is known of its affinity may be wrong. Who looks
+	 * it up must hold the lock of the task's run queue, or two write at once. */
+	if (is_bound(p) || task->cpus_generation != cpus_generation)
 		return cpu_queue(here);
-	scope = scope_of_runnable(p, task);
+	scope = scope_of(task);
 	if (!task->restricted && scope != PP_SCOPE_EFFICIENT)
 		return llc_queue(queueing_cpu(scope, here));
 	return cpu_queue(own_queue_for(task, here, end_for(task, scope), true));

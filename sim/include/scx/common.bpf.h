@@ -162,7 +162,6 @@ void sim_timer_start(u32 key, u64 ns);
 #define bpf_map_lookup_elem(map, key) ((typeof((map)->value))&sim_timers[*(key) % SIM_MAX_TIMERS])
 #define bpf_timer_init(timer, map, clock) 0
 #define bpf_timer_set_callback(timer, function) ((timer)->callback = (function))
-#define bpf_timer_start(timer, ns, flags) sim_timer_start((timer) - sim_timers, ns)
 #define bpf_ringbuf_output(ring, data, size, flags) ((void)(data), 0)
 
 #define bpf_for(i, from, to) for ((i) = (from); (i) < (to); (i)++)

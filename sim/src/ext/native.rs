@@ -40,6 +40,7 @@ pub enum Sabotage {
     CountTasks = 1,
     NoSpill,
     LostKick,
+    FailTimers,
 }
 
 /// The scheduler's variables are there once: so is their user.

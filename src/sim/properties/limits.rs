@@ -1,7 +1,7 @@
 //! What must hold of cgroups with a `cpu.max` on any machine: they get what it says, no more, and
 //! no less if they want it; and a task that has waited for a period runs at once when the limit goes.
 
-use powerpack_sim::{Comparator, Kernel, Machine, Scheduler, System};
+use powerpack_sim::{Comparator, Kernel, Machine, Sabotage, Scheduler, System};
 use proptest::prelude::*;
 
 use super::world::{Load, WEIGHT_DEFAULT, boot, machines, plug, ranks_of, spawn};
@@ -136,6 +136,22 @@ fn all_of_a_cgroup_run_now_and_then_however_little_it_may() {
     assert!(longest_ns < 12_000 * MS, "a task has waited for {longest_ns} ns");
     let used = used_us(&kernel, 0, kernel.tasks.len());
     assert!(used < 400_000, "for the watchdog alone they have used {used} us");
+}
+
+/// Linux 7 starts a timer with memory that it may not have: the next tick has to try again.
+#[test]
+fn a_cgroup_has_its_quota_where_timers_cannot_be_started_at_times() {
+    let machine = Machine::parse(MACHINE).unwrap();
+    let mut kernel = boot(&machine, &ranks_of(&machine), Mode::Packing);
+    kernel.sabotage(Sabotage::FailTimers);
+    kernel.limit_cgroup(WEIGHT, Some(30_000), 100_000, 0);
+    (0..2).for_each(|_| spawn(&mut kernel, &load((MS, 0, 0), Some(WEIGHT))));
+    spawn(&mut kernel, &load((MS, 0, 0), None));
+    kernel.run_until(SECONDS * 1000 * MS);
+    let used = used_us(&kernel, 0, 2);
+    let quota = 300_000 * SECONDS;
+    println!("used {used} us of {quota}");
+    assert!(used >= quota * 9 / 10, "used {used} us of {quota}");
 }
 
 /// Two CPUs.
