@@ -21,7 +21,9 @@ verified_once bool should_share(const struct pp_task *task __arg_nonnull, s32 cp
 	u64 kept_ns, now = scx_bpf_now();
 	u32 class = task_run_class(task);
 
-	if (is_rt_busy(state, now) || !pp_has_room(policy_now(), &candidate, task_util(task)))
+	/* Not even for a short time: for how long is found out too late. */
+	if (state->rt_preempts || is_rt_busy(state, now) ||
+	    !pp_has_room(policy_now(), &candidate, task_util(task)))
 		return false;
 	/* By the clock of another queue it is not known which of the two goes first. */
 	kept_ns = task->queue == cpu_queue(cpu) ? kept_by_running(task, cpu, waking)

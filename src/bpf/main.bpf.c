@@ -155,7 +155,7 @@ void BPF_STRUCT_OPS(powerpack_enqueue, struct task_struct *p, u64 enq_flags)
 	}
 	if (task->limit && hold(p, task, enq_flags))
 		return;
-	if (state->rt_preempts && task->rt_preempted && !pp_is_rt_long(state->rt_est_ns, 0))
+	if (state->rt_preempts && task->rt_preempted && waits_for_rt(p, task, state))
 		wait_for_rt(p, task, cpu, enq_flags);
 	else
 		place(p, task, enq_flags);

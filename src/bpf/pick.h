@@ -109,6 +109,11 @@ static inline s32 pp_lowest(u32 word, u64 bits)
 	return word * PP_WORD_BITS + __builtin_ctzll(bits);
 }
 
+static inline u32 pp_highest(u32 word, u64 bits)
+{
+	return word * PP_WORD_BITS + 63 - __builtin_clzll(bits);
+}
+
 static inline u64 pp_of_node(const struct pp_view *view, u32 word, u64 bits)
 {
 	return view->node ? bits & view->node[word] : bits;

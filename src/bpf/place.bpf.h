@@ -112,7 +112,7 @@ static __always_inline s32 last_packed(u32 node)
 static __always_inline s32 queueing_cpu(u32 scope, s32 cpu)
 {
 	u32 among = waiting_scope(scope), home = home_node(cpu);
-	s32 last = among == PP_SCOPE_PACKED ? last_packed(home) : cpu_at(node_state(home)->end - 1);
+	s32 last = among == PP_SCOPE_PACKED ? last_packed(home) : cpu_at(node_state(home)->last);
 
 	if (in_scope(among, cpu) && cpu_state(cpu)->online)
 		return cpu;
@@ -141,6 +141,17 @@ verified_once int wait_behind(struct task_struct *p __arg_trusted,
 	if (preempt || state->tickless)
 		scx_bpf_kick_cpu(cpu, SCX_KICK_PREEMPT);
 	return 0;
+}
+
+/* Whether @p, which a real-time task has just preempted, waits for its CPU: if that is expected to
+ * be short. One that may run on some CPUs only does not where one of these is idle: it would be
+ * woken by nobody, and those that have ticks may not run it. */
+static __always_inline bool waits_for_rt(const struct task_struct *p, const struct pp_task *task,
+					 const struct pp_cpu *cpu)
+{
+	if (pp_is_rt_long(cpu->rt_est_ns, 0))
+		return false;
+	return !task->restricted || is_bound(p) || !has_idle_allowed(task);
 }
 
 /* A task that a real-time task has just preempted, and that is expected to go on soon: from the

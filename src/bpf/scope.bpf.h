@@ -20,8 +20,11 @@ static __always_inline u64 active_word(u32 word, bool packed)
 		u64 bits = pp_ranks_below(end, word) & topology.node_ranks[node][word] &
 			   free_ranks[word];
 
-		if (!packed)
+		if (!packed) {
 			active_of_node[node][word] = bits;
+			if (bits & online_ranks[word])
+				nodes[node].last = pp_highest(word, bits & online_ranks[word]);
+		}
 		ranks |= bits;
 	}
 	return ranks;
@@ -191,6 +194,18 @@ verified_once bool has_idle_in(const struct pp_task *task __arg_nonnull, u32 sco
 					  topology.threads_per_core);
 
 		if (idle & ranks[word] & task->allowed[word])
+			return true;
+	}
+	return false;
+}
+
+/* Whether any CPU that @task may run on is idle. */
+verified_once bool has_idle_allowed(const struct pp_task *task __arg_nonnull)
+{
+	for (u32 word = pp_word_in_use(idle_words, topology.nr_words, 0);
+	     word < topology.nr_words && word < PP_RANK_WORDS;
+	     word = pp_word_in_use(idle_words, topology.nr_words, word + 1)) {
+		if (idle_ranks[word] & task->allowed[word])
 			return true;
 	}
 	return false;

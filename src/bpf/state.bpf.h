@@ -63,6 +63,7 @@ struct pp_node {
 	s64 promised;	     /* see pp_missing(); 1024 a CPU, << PP_PROMISE_SHIFT */
 	u64 promised_ns;     /* the time that it stands for */
 	u32 end;	     /* ranks from its first one to here are active */
+	u32 last;	     /* the highest of them that is online, and free for all */
 	u32 packed;	     /* ranks from its first one to here would carry the demand */
 	u32 spills;	     /* since the active set was sized */
 	u32 full;	     /* all of the node would be fuller than it should be */

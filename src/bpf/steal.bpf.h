@@ -136,42 +136,48 @@ static __always_inline u32 first_to_ask(s32 cpu)
 			      : (rank_of(cpu) + dispatches / 2 * PP_LOOK_RANKS) % topology.nr_ranks;
 }
 
-/* Whether @cpu may take what waits for single CPUs, if anything does. Isolated CPUs and those above
- * the ceiling do not: there only those run that have nowhere else to, and which they are cannot be
- * derived from a queue's first task. */
-static __always_inline bool may_take_from_cpus(s32 cpu)
-{
-	return is_any_waiting() && !is_isolated(cpu) && rank_of(cpu) < active_set.ceiling;
-}
+/* The ranks from whose queues @cpu may take, from @from to before @end. Isolated CPUs and those
+ * above the ceiling are for what has nowhere else to go, and which that is cannot be derived from a
+ * queue's first task: they take from each other alone. While some wait for the efficient CPUs
+ * alone, others leave the queues of those alone, for the same reason. */
+struct pp_takeable {
+	u32 from, end;
+};
 
-/* The first rank from whose queue @cpu may take: while some wait for the efficient CPUs alone,
- * others leave the queues of those alone, for the same reason. */
-static __always_inline u32 first_to_take_from(s32 cpu)
+static __always_inline struct pp_takeable takeable_by(s32 cpu)
 {
 	u32 efficient = efficient_below_ceiling();
+	struct pp_takeable ranks = { .end = topology.nr_free };
 
-	return nr_waiting_efficient > 0 && rank_of(cpu) >= efficient ? efficient : 0;
+	if (is_isolated(cpu))
+		ranks = (struct pp_takeable){ topology.nr_free, topology.nr_ranks };
+	else if (rank_of(cpu) >= active_set.ceiling)
+		ranks.from = active_set.ceiling;
+	else if (nr_waiting_efficient > 0 && rank_of(cpu) >= efficient)
+		ranks.from = efficient;
+	return ranks;
 }
 
 /* A CPU with nothing to do: what waits for another one and may run here. */
 static bool take_from_cpus(s32 cpu)
 {
-	u32 step, from;
+	struct pp_takeable ranks;
 	struct pp_walk walk;
+	u32 step;
 	u64 now;
 
-	if (!may_take_from_cpus(cpu))
+	if (!is_any_waiting())
 		return false;
 	now = scx_bpf_now();
-	from = first_to_take_from(cpu);
+	ranks = takeable_by(cpu);
 	walk = walk_from(first_to_ask(cpu));
 	bpf_for (step, 0, PP_LOOK_RANKS) {
 		s32 other = walk_on(&walk, walks_set() ? next_waiting_rank(walk.next) : -1, step);
 
 		if (other < 0)
 			break;
-		if (rank_of(other) < from || rank_of(other) >= topology.nr_free) {
-			walk.next = from;
+		if (rank_of(other) < ranks.from || rank_of(other) >= ranks.end) {
+			walk.next = ranks.from;
 			continue;
 		}
 		if (!is_rank_waiting(rank_of(other)) || is_back_soon(cpu_state(other), now))
@@ -190,12 +196,14 @@ static bool take_from_cpus(s32 cpu)
  * queue is looked at, another one each period. */
 static __always_inline bool find_stranded(s32 cpu, u64 now)
 {
+	struct pp_takeable ranks;
 	s32 rank, other;
 
-	if (!may_take_from_cpus(cpu))
+	if (!is_any_waiting())
 		return false;
+	ranks = takeable_by(cpu);
 	rank = next_waiting_rank((rank_of(cpu) + now / PP_ACTIVE_PERIOD_NS) % topology.nr_ranks);
-	if (rank < 0 || rank >= topology.nr_free || rank < first_to_take_from(cpu))
+	if (rank < 0 || rank >= ranks.end || rank < ranks.from)
 		return false;
 	other = cpu_at(rank);
 	if (other == cpu || (cpu_state(other)->online && !is_rt_busy(cpu_state(other), now)) ||
