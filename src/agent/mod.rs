@@ -35,6 +35,7 @@ use crate::cli::Cli;
 use crate::control::preflight;
 use crate::control::status::StatusClock;
 use crate::machine::cgroups::{self, CpuMaxLimits};
+use crate::machine::kernel::check_root;
 use crate::machine::record;
 use crate::machine::topology::Ranks;
 use crate::scheduler::Scheduler;
@@ -58,18 +59,20 @@ pub fn run(cli: &Cli) -> Result<()> {
     if let Err(err) = watch_config(&config::path(cli.config.as_deref()), news.clone()) {
         warn!("{err:#}: say 'scx_powerpack reload' when it has changed");
     }
+    check_root("loading a scheduler")?;
+    let _server = Server::start(news.clone())?;
+    watch_signals(news.clone())?;
+    // The socket is ours: no other agent runs. Before anything that may end this start, as what a killed one
+    // has left would stay in force until a start that succeeds.
+    hints::recover(Path::new(record::HINTS));
+    calibrate::recover();
     let mut ranks = Ranks::read()?;
     let desired = Desired::new(cli, &ranks)?;
     preflight::check_can_load()?;
     if cli.require_cpu_max {
         preflight::check_cpu_max()?;
     }
-    let _server = Server::start(news.clone())?;
-    watch_signals(news.clone())?;
     watch_profile(news.clone())?;
-    // The socket is ours: no other agent runs.
-    hints::recover(Path::new(record::HINTS));
-    calibrate::recover();
     let hints =
         InForce::new(desired.hints.clone(), &settings_hints::root(), Path::new(record::HINTS))?;
     let mut services = Services::new(news)?;

@@ -13,6 +13,13 @@ pub fn holder() -> Option<i32> {
     peer(&stream).ok().map(|peer| peer.pid)
 }
 
+/// What who cannot start beside the agent `pid` is told.
+pub fn runs_already(pid: i32) -> String {
+    format!(
+        "scx_powerpack runs already, process {pid}: stop it first, or switch it with 'scx_powerpack mode'"
+    )
+}
+
 /// The process at the other end and its user. Fails if the kernel does not know.
 pub fn peer(stream: &UnixStream) -> Result<libc::ucred> {
     let mut peer = libc::ucred { pid: 0, uid: u32::MAX, gid: u32::MAX };

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use anyhow::{Result, bail, ensure};
 
-use super::peer::holder;
+use super::peer::{holder, runs_already};
 use crate::machine::cgroups::{self, CpuMaxLimits};
 use crate::machine::kernel::{KERNEL_BTF, SCHED_EXT, check_root, loaded_scheduler};
 
@@ -27,12 +27,14 @@ pub fn check_can_load() -> Result<()> {
     }
     let Some(name) = loaded_scheduler() else { return Ok(()) };
     match holder() {
-        Some(pid) if name.starts_with("powerpack") => bail!(
-            "scx_powerpack runs already, process {pid}: stop it first, or switch it with \
-             'scx_powerpack mode'"
-        ),
+        // Not where the socket is ours: then it is that of an agent with another /run.
+        Some(pid) if name.starts_with("powerpack") && !is_us(pid) => bail!("{}", runs_already(pid)),
         _ => bail!("another sched_ext scheduler is loaded, {name}: stop it first"),
     }
+}
+
+fn is_us(pid: i32) -> bool {
+    u32::try_from(pid) == Ok(std::process::id())
 }
 
 /// Whether a process with this `/proc/PID/status` has what the kernel asks for (`include/uapi/linux/capability.h`).

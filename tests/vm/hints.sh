@@ -64,6 +64,13 @@ start --mode packing
 becomes '0 0 0 0' balance_performance
 stop
 
+echo "killed: the next one puts it back, also where it is refused itself"
+start --config $config
+becomes '200 200 200 200' performance
+stop KILL 137
+refused "unknown mode 'turbo'" scx_powerpack --mode turbo
+becomes '0 0 0 0' balance_performance
+
 echo "the command line goes first; what is wrong is refused before anything is loaded"
 start --config $config --mode packing --idle-latency-us any
 becomes '0 0 0 0' power

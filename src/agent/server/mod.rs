@@ -16,7 +16,7 @@ use crossbeam::channel::Sender;
 use log::debug;
 
 use crate::agent::events::{Call, Event};
-use crate::control::peer::{holder, peer};
+use crate::control::peer::{holder, peer, runs_already};
 use crate::control::protocol::{Reply, Request, SOCKET, TIMEOUT};
 use crate::machine::record;
 
@@ -73,7 +73,7 @@ fn listen(path: &Path) -> Result<UnixListener> {
             bail!("{} is in the way and is no socket: remove it", path.display());
         }
         if let Some(pid) = holder() {
-            bail!("another scx_powerpack runs, process {pid}: stop it first");
+            bail!("{}", runs_already(pid));
         }
         fs::remove_file(path).with_context(|| format!("cannot remove {}", path.display()))?;
     }

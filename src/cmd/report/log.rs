@@ -20,10 +20,9 @@ const LINES_MAX: usize = 200;
 const JOURNAL_LINES: &str = "4000";
 
 /// What our lines in the journal begin with. Others may name cgroups, or quote the configuration.
-const OUR_WORDS: [&str; 31] = [
+const OUR_WORDS: [&str; 30] = [
     "CPU ",
     "LLC ",
-    "another scx_powerpack runs",
     "another sched_ext scheduler",
     "attached: ",
     "auto cannot switch",
