@@ -26,6 +26,8 @@ pub struct Desired {
     pub metrics: Option<SocketAddr>,
     /// The configuration file's text as it was read last, taken or not.
     pub seen_config: Option<String>,
+    /// The file that was taken had something in it.
+    pub has_config: bool,
     /// The mode that is in force, or is to be.
     pub mode: Mode,
 }
@@ -38,6 +40,7 @@ impl Desired {
         let seen_config = config::text(cli.config.as_deref());
         let file = ConfigFile::read(cli.config.as_deref())?;
         file.policy(ranks)?;
+        let has_config = file.has_contents();
         let mut wanted = file.config;
         wanted.hints.idle_latency_us = cli.idle_latency_us.or(wanted.hints.idle_latency_us);
         wanted.hints.irqs = cli.irqs.or(wanted.hints.irqs);
@@ -57,10 +60,17 @@ impl Desired {
             hints: wanted.hints,
             metrics: cli.metrics.or(wanted.metrics),
             seen_config,
+            has_config,
             mode,
         };
         desired.policy(ranks)?;
         Ok(desired)
+    }
+
+    /// Why a file that has changed, and that nobody has asked to be read, is not to be obeyed: a whole configuration
+    /// that is gone is a mistake more likely than the wish for the defaults.
+    pub fn loss(&self, cli: &Cli) -> Option<String> {
+        config::loss(cli.config.as_deref()).filter(|_| self.has_config)
     }
 
     /// The policy, checked against the machine. Fails with a sentence.
@@ -71,5 +81,55 @@ impl Desired {
             Choice::Fixed(_) => self.args.clone(),
         };
         Policy::of(self.mode).with(self.mode, &args).checked(ranks)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use clap::Parser;
+
+    use super::*;
+    use crate::machine::topology::tests::flat;
+
+    /// A configuration file, gone at the end; and a command line that names it.
+    pub struct Named {
+        path: std::path::PathBuf,
+        cli: Cli,
+    }
+
+    impl Named {
+        pub fn new(name: &str, text: &str) -> Self {
+            let file = format!("powerpack-desired-{name}-{}", std::process::id());
+            let path = std::env::temp_dir().join(file);
+            fs::write(&path, text).unwrap();
+            let cli = Cli::parse_from(["scx_powerpack", "--config", path.to_str().unwrap()]);
+            Named { path, cli }
+        }
+    }
+
+    impl Drop for Named {
+        fn drop(&mut self) {
+            let _ = fs::remove_file(&self.path);
+        }
+    }
+
+    #[test]
+    fn a_file_that_loses_its_contents_is_a_mistake() {
+        let file = Named::new("loss", "mode = \"spread\"\n");
+        let desired = Desired::new(&file.cli, &flat(4, 1)).unwrap();
+        assert_eq!(desired.loss(&file.cli), None);
+        fs::write(&file.path, "mode = \"balance\"\n").unwrap();
+        assert_eq!(desired.loss(&file.cli), None, "another file is none");
+        fs::write(&file.path, " \n").unwrap();
+        let said = desired.loss(&file.cli).unwrap();
+        assert!(said.contains(" is empty, ") && said.contains("'scx_powerpack reload'"), "{said}");
+        let emptied = Desired::new(&file.cli, &flat(4, 1)).unwrap();
+        assert_eq!(emptied.mode, Mode::Packing, "who asks for a reload has it");
+        fs::remove_file(&file.path).unwrap();
+        let said = desired.loss(&file.cli).unwrap();
+        assert!(said.ends_with(" is gone, as by mistake: put it back"), "{said}");
+        assert_eq!(emptied.loss(&file.cli), None, "nothing is lost of nothing");
     }
 }

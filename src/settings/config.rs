@@ -66,6 +66,23 @@ pub fn path(named: Option<&Path>) -> PathBuf {
     named.unwrap_or(Path::new(DEFAULT_PATH)).to_owned()
 }
 
+/// How a configuration that said something is lost: `None` where the file says something, or cannot be read,
+/// which reading it will report.
+pub fn loss(named: Option<&Path>) -> Option<String> {
+    let path = path(named);
+    let how = match fs::read_to_string(&path) {
+        Err(err) if err.kind() == ErrorKind::NotFound => "gone",
+        Ok(text) if text.trim().is_empty() => "empty",
+        _ => return None,
+    };
+    // One that was named must be there.
+    let asks = match (how, named) {
+        ("gone", Some(_)) => "",
+        _ => ", or say 'scx_powerpack reload', which takes the defaults",
+    };
+    Some(format!("{} is {how}, as by mistake: put it back{asks}", path.display()))
+}
+
 /// Its text, if it is there.
 pub fn text(named: Option<&Path>) -> Option<String> {
     fs::read_to_string(path(named)).ok()
@@ -84,6 +101,11 @@ impl ConfigFile {
         let file = ConfigFile { path, text, config };
         file.config.auto.check().map_err(|err| file.blame(err))?;
         Ok(file)
+    }
+
+    /// Whether anything is in it, be it comments.
+    pub fn has_contents(&self) -> bool {
+        !self.text.trim().is_empty()
     }
 
     /// The policy that it asks for on a machine, checked. Fails with a sentence that names

@@ -50,6 +50,26 @@ echo 'mode = "spread"' >$config
 scx_powerpack reload >/dev/null
 hogs_use job.slice/backup.service 4 0123
 
+echo "a file that is emptied or removed changes nothing until a reload is asked for"
+echo 'mode = "balance"' >$config
+scx_powerpack reload >/dev/null
+# The log must say $1 of the file.
+log_says() {
+	for _ in $(seq 100); do
+		! grep -q "stays as it was: $config is $1" $LOG || break
+		nap 0.1
+	done
+	grep -q "stays as it was: $config is $1" $LOG || fail "the log does not say that the file is $1"
+	[ "$(scx_powerpack mode)" = balance ] || fail "a file that is $1 changes the mode to $(scx_powerpack mode)"
+}
+: >$config
+log_says empty
+rm $config
+log_says gone
+refused "cannot read $config" scx_powerpack reload
+: >$config
+[[ $(scx_powerpack reload) == packing* ]] || fail "a reload of an empty file does not take the defaults"
+
 echo "small tasks are packed, large ones use other CPUs at once"
 scx_powerpack mode packing --pack small >/dev/null
 status_says 'small tasks packed' || fail "status does not show what is packed"

@@ -19,8 +19,7 @@ impl Session<'_> {
         match event {
             Event::Stop => {}
             Event::Reload => self.reload_unasked(),
-            Event::ConfigChanged if self.has_seen_config() => {}
-            Event::ConfigChanged => self.reload_unasked(),
+            Event::ConfigChanged => self.note_config(),
             Event::Desktop(desktop) => self.note_desktop(desktop),
             Event::Call(call) if call.is_late(Instant::now()) => {
                 debug!("too late: {:?}", call.request)
@@ -43,7 +42,7 @@ impl Session<'_> {
         reply.unwrap_or_else(|err| Reply::Error(format!("{err:#}")))
     }
 
-    /// Reads the configuration file again, where nobody waits for the outcome.
+    /// Reads the configuration file again, where nobody waits for the outcome: SIGHUP, or it has changed.
     fn reload_unasked(&mut self) {
         systemd::reloading();
         match self.reload() {
@@ -53,9 +52,20 @@ impl Session<'_> {
         systemd::ready(&self.summary());
     }
 
-    /// Whether the configuration file says what it said when it was read last.
-    fn has_seen_config(&self) -> bool {
-        self.kept.desired.seen_config == config::text(self.cli.config.as_deref())
+    /// The configuration file has changed, and nobody asks for it to be read: one that says something else is.
+    fn note_config(&mut self) {
+        let now = config::text(self.cli.config.as_deref());
+        if self.kept.desired.seen_config == now {
+            return;
+        }
+        match self.kept.desired.loss(self.cli) {
+            Some(loss) => {
+                self.kept.desired.seen_config = now;
+                self.reloads.note(false);
+                error!("the configuration stays as it was: {loss}");
+            }
+            None => self.reload_unasked(),
+        }
     }
 
     /// The desktop's power profile has changed, or who sets the energy/performance preference.
