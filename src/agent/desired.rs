@@ -67,8 +67,8 @@ impl Desired {
         Ok(desired)
     }
 
-    /// Why a file that has changed, and that nobody has asked to be read, is not to be obeyed: a whole configuration
-    /// that is gone is a mistake more likely than the wish for the defaults.
+    /// Why a file that has changed, and that nobody has asked to be read, is not to be obeyed: a
+    /// whole configuration that is gone is a mistake more likely than the wish for the defaults.
     pub fn loss(&self, cli: &Cli) -> Option<String> {
         config::loss(cli.config.as_deref()).filter(|_| self.has_config)
     }

@@ -62,8 +62,8 @@ pub fn run(cli: &Cli) -> Result<()> {
     check_root("loading a scheduler")?;
     let _server = Server::start(news.clone())?;
     watch_signals(news.clone())?;
-    // The socket is ours: no other agent runs. Before anything that may end this start, as what a killed one
-    // has left would stay in force until a start that succeeds.
+    // The socket is ours: no other agent runs. Before anything that may end this start, as what
+    // a killed one has left would stay in force until a start that succeeds.
     hints::recover(Path::new(record::HINTS));
     calibrate::recover();
     let mut ranks = Ranks::read()?;

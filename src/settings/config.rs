@@ -66,8 +66,8 @@ pub fn path(named: Option<&Path>) -> PathBuf {
     named.unwrap_or(Path::new(DEFAULT_PATH)).to_owned()
 }
 
-/// How a configuration that said something is lost: `None` where the file says something, or cannot be read,
-/// which reading it will report.
+/// How a configuration that said something is lost: `None` where the file says something, or
+/// cannot be read, which reading it will report.
 pub fn loss(named: Option<&Path>) -> Option<String> {
     let path = path(named);
     let how = match fs::read_to_string(&path) {

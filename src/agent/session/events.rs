@@ -42,7 +42,8 @@ impl Session<'_> {
         reply.unwrap_or_else(|err| Reply::Error(format!("{err:#}")))
     }
 
-    /// Reads the configuration file again, where nobody waits for the outcome: SIGHUP, or it has changed.
+    /// Reads the configuration file again, where nobody waits for the outcome: on SIGHUP, and
+    /// when it has changed.
     fn reload_unasked(&mut self) {
         systemd::reloading();
         match self.reload() {
@@ -52,7 +53,8 @@ impl Session<'_> {
         systemd::ready(&self.summary());
     }
 
-    /// The configuration file has changed, and nobody asks for it to be read: one that says something else is.
+    /// The configuration file has changed, and nobody asks for it to be read: one that says
+    /// something else is.
     fn note_config(&mut self) {
         let now = config::text(self.cli.config.as_deref());
         if self.kept.desired.seen_config == now {
