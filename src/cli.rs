@@ -138,7 +138,7 @@ pub enum Command {
 /// What can be done with the configuration file; nothing is changed by it.
 #[derive(Debug, Subcommand)]
 pub enum ConfigCommand {
-    /// Check the file, and that it fits this machine
+    /// Check the file, and say what of it this machine cannot have now
     Check {
         /// The file to read [default: /etc/scx_powerpack/config.toml]
         #[arg(long, value_name = "FILE")]

@@ -135,7 +135,8 @@ impl Watch {
     }
 }
 
-/// Why changes in `dir` will not be noticed; `None` if it has just gone, which is noticed elsewhere.
+/// Why changes in `dir` will not be noticed; `None` if it has just gone, which is noticed
+/// elsewhere.
 fn explain(dir: &Path, err: &notify::Error) -> Option<String> {
     let (why, way_out) = match &err.kind {
         ErrorKind::PathNotFound => return None,

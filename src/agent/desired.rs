@@ -4,7 +4,8 @@
 use std::net::SocketAddr;
 use std::path::Path;
 
-use anyhow::Result;
+use anyhow::{Result, bail};
+use log::warn;
 
 use crate::cli::Cli;
 use crate::machine::record;
@@ -28,13 +29,16 @@ pub struct Desired {
     pub seen_config: Option<String>,
     /// The file that was taken had something in it.
     pub has_config: bool,
+    /// A sentence for each thing that this machine cannot give now; the rest is in force.
+    pub lacks: Vec<String>,
     /// The mode that is in force, or is to be.
     pub mode: Mode,
 }
 
 impl Desired {
-    /// Reads the configuration file, and checks it as a whole, for this machine too. Fails
-    /// with a sentence.
+    /// Reads the configuration file, and checks it as a whole. What is right in itself, but cannot
+    /// be had on this machine now, is left out: an extra does not keep the scheduler from running.
+    /// Fails with a sentence.
     pub fn new(cli: &Cli, ranks: &Ranks) -> Result<Self> {
         // First: if it changes in between it is read once more.
         let seen_config = config::text(cli.config.as_deref());
@@ -44,7 +48,9 @@ impl Desired {
         let mut wanted = file.config;
         wanted.hints.idle_latency_us = cli.idle_latency_us.or(wanted.hints.idle_latency_us);
         wanted.hints.irqs = cli.irqs.or(wanted.hints.irqs);
-        wanted.hints.check(&hints::root(), Path::new(record::HINTS))?;
+        let mut lacks = wanted.hints.lacks(&hints::root(), Path::new(record::HINTS))?;
+        let (args, lack) = cli.policy.or(&wanted.policy).within(ranks.nr_cores());
+        lacks.extend(lack);
         let named = cli.mode.as_deref().map(str::parse).transpose()?;
         let choice = named.or(wanted.mode).unwrap_or(Choice::Fixed(Mode::Packing));
         let mode = match choice {
@@ -54,21 +60,49 @@ impl Desired {
         };
         let desired = Desired {
             choice,
-            args: cli.policy.or(&wanted.policy),
+            args,
             table: wanted.workloads,
             rules: wanted.auto,
             hints: wanted.hints,
             metrics: cli.metrics.or(wanted.metrics),
             seen_config,
             has_config,
+            lacks,
             mode,
         };
         desired.policy(ranks)?;
         Ok(desired)
     }
 
-    /// Why a file that has changed, and that nobody has asked to be read, is not to be obeyed: a
-    /// whole configuration that is gone is a mistake more likely than the wish for the defaults.
+    /// Checks what the command line itself asks for against the machine: whoever starts it by hand
+    /// is there to mend it. Fails with a sentence.
+    pub fn check_given(cli: &Cli, ranks: &Ranks) -> Result<()> {
+        let given =
+            Hints { idle_latency_us: cli.idle_latency_us, irqs: cli.irqs, ..Hints::default() };
+        let lacks = given.lacks(&hints::root(), Path::new(record::HINTS))?;
+        if let Some(lack) = lacks.into_iter().next() {
+            bail!(lack);
+        }
+        let ceiling = PolicyArgs { max_cores: cli.policy.max_cores, ..PolicyArgs::default() };
+        Policy::of(Mode::Packing).with(Mode::Packing, &ceiling).checked(ranks)?;
+        Ok(())
+    }
+
+    /// Has the ceiling be one that this machine can have, whose CPUs may be others by now.
+    pub fn fit(&mut self, ranks: &Ranks) {
+        let (args, lack) = self.args.within(ranks.nr_cores());
+        self.args = args;
+        self.lacks.extend(lack);
+    }
+
+    /// Warns of what cannot be had now, but for what was said `before`.
+    pub fn warn_of_lacks(&self, before: &[String]) {
+        let news = self.lacks.iter().filter(|lack| !before.contains(lack));
+        news.for_each(|lack| warn!("{lack}"));
+    }
+
+    /// Why a file that has changed, and that nobody has asked to be read, is not to be obeyed:
+    /// that a whole configuration is gone is more likely a mistake than a wish for the defaults.
     pub fn loss(&self, cli: &Cli) -> Option<String> {
         config::loss(cli.config.as_deref()).filter(|_| self.has_config)
     }
@@ -92,6 +126,7 @@ mod tests {
 
     use super::*;
     use crate::machine::topology::tests::flat;
+    use crate::settings::policy::MaxCores;
 
     /// A configuration file, gone at the end; and a command line that names it.
     pub struct Named {
@@ -113,6 +148,30 @@ mod tests {
         fn drop(&mut self) {
             let _ = fs::remove_file(&self.path);
         }
+    }
+
+    #[test]
+    fn what_the_machine_has_not_is_left_out_unless_it_is_asked_for_by_hand() {
+        let text = "mode = \"auto\"\n[policy]\nmax_cores = 9\nlatency_budget_ms = 7\n";
+        let file = Named::new("lacks", text);
+        let ranks = flat(4, 1);
+        let mut desired = Desired::new(&file.cli, &ranks).unwrap();
+        Desired::check_given(&file.cli, &ranks).unwrap();
+        assert_eq!(desired.args.max_cores, Some(MaxCores::Cores(4)), "as auto takes it");
+        assert_eq!(desired.args.latency_budget_ms, Some(7), "the rest");
+        assert!(desired.lacks[0].starts_with("max_cores 9 is more"), "{:?}", desired.lacks);
+        // A core has gone while it was loaded.
+        desired.fit(&flat(3, 1));
+        assert_eq!(desired.policy(&flat(3, 1)).unwrap().max_cores, Some(3));
+        assert_eq!(desired.lacks.len(), 2);
+        let config = file.path.to_str().unwrap();
+        let cli = Cli::parse_from(["scx_powerpack", "--config", config, "--max-cores", "9"]);
+        let err = Desired::check_given(&cli, &ranks).unwrap_err().to_string();
+        assert!(err.starts_with("--max-cores 9 is out of range"), "{err}");
+        // At a reload it is not in the way of what the file says.
+        assert_eq!(Desired::new(&cli, &ranks).unwrap().policy(&ranks).unwrap().max_cores, Some(4));
+        fs::write(&file.path, "[policy]\nmax_cores = 0\n").unwrap();
+        assert!(Desired::new(&file.cli, &ranks).is_err(), "wrong in itself");
     }
 
     #[test]

@@ -24,7 +24,7 @@ use std::os::fd::{AsRawFd, OwnedFd};
 use std::path::Path;
 use std::thread;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, bail, ensure};
 use crossbeam::channel::{Receiver, Sender, bounded, never, select, tick, unbounded};
 use log::{info, warn};
 use scx_stats::prelude::*;
@@ -62,12 +62,13 @@ pub fn run(cli: &Cli) -> Result<()> {
     check_root("loading a scheduler")?;
     let _server = Server::start(news.clone())?;
     watch_signals(news.clone())?;
-    // The socket is ours: no other agent runs. Before anything that may end this start, as what
-    // a killed one has left would stay in force until a start that succeeds.
+    // The socket is ours: no other agent runs. Before anything that may end this start, as
+    // what a killed one has left would stay in force until a start that succeeds.
     hints::recover(Path::new(record::HINTS));
     calibrate::recover();
     let mut ranks = Ranks::read()?;
-    let desired = Desired::new(cli, &ranks)?;
+    let mut desired = Desired::new(cli, &ranks)?;
+    Desired::check_given(cli, &ranks)?;
     preflight::check_can_load()?;
     if cli.require_cpu_max {
         preflight::check_cpu_max()?;
@@ -76,7 +77,11 @@ pub fn run(cli: &Cli) -> Result<()> {
     let hints =
         InForce::new(desired.hints.clone(), &settings_hints::root(), Path::new(record::HINTS))?;
     let mut services = Services::new(news)?;
-    services.serve_metrics(desired.metrics)?;
+    if let Err(err) = services.serve_metrics(desired.metrics) {
+        ensure!(cli.metrics.is_none(), err);
+        desired.lacks.push(format!("{err:#}"));
+    }
+    desired.warn_of_lacks(&[]);
     let mut kept = Kept { desired, hints, services, profile: PowerProfile::Unknown };
     loop {
         match run_once(cli, ranks, &mut kept, &events)? {
@@ -84,6 +89,9 @@ pub fn run(cli: &Cli) -> Result<()> {
             End::Restart => info!("the set of CPUs changed while loading: starting again"),
         }
         ranks = Ranks::read()?;
+        let before = kept.desired.lacks.clone();
+        kept.desired.fit(&ranks);
+        kept.desired.warn_of_lacks(&before);
     }
 }
 

@@ -1,23 +1,21 @@
 //! `scx_powerpack config`: what the configuration file comes to.
 
-use std::path::Path;
-
 use anyhow::Result;
 
 use crate::cli::ConfigCommand;
-use crate::machine::record;
 use crate::machine::topology::Ranks;
 use crate::settings::config::ConfigFile;
-use crate::settings::hints;
 
 /// `scx_powerpack config ..`.
 pub fn run(command: &ConfigCommand) -> Result<()> {
     match command {
         ConfigCommand::Check { config } => {
             let file = ConfigFile::read(config.as_deref())?;
-            file.policy(&Ranks::read()?)?;
-            file.config.hints.check(&hints::root(), Path::new(record::HINTS))?;
+            let ranks = Ranks::read()?;
+            file.policy(&ranks)?;
+            let lacks = file.lacks(&ranks)?;
             println!("{} is right", file.path.display());
+            lacks.iter().for_each(|lack| println!("but cannot all be had here now: {lack}"));
         }
         ConfigCommand::Show { config } => {
             let file = ConfigFile::read(config.as_deref())?;

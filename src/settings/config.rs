@@ -6,13 +6,14 @@ use std::io::ErrorKind;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Error, Result};
+use anyhow::{Context, Error, Result, anyhow};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
+use crate::machine::record;
 use crate::machine::topology::Ranks;
 use crate::settings::auto::Rules;
-use crate::settings::hints::Hints;
+use crate::settings::hints::{self, Hints};
 use crate::settings::mode::Mode;
 use crate::settings::policy::{Choice, Policy, PolicyArgs};
 use crate::settings::workloads::Table;
@@ -108,17 +109,26 @@ impl ConfigFile {
         !self.text.trim().is_empty()
     }
 
-    /// The policy that it asks for on a machine, checked. Fails with a sentence that names
-    /// the file, the line and the field.
+    /// The policy that it asks for on a machine, checked, as far as that can have it. Fails with
+    /// a sentence that names the file, the line and the field.
     pub fn policy(&self, ranks: &Ranks) -> Result<Policy> {
-        let config = &self.config;
-        let (mode, args) = match config.mode {
-            Some(Choice::Fixed(mode)) => (mode, config.policy.clone()),
-            None => (Mode::Packing, config.policy.clone()),
+        let (args, _) = self.config.policy.within(ranks.nr_cores());
+        let (mode, args) = match self.config.mode {
+            Some(Choice::Fixed(mode)) => (mode, args),
+            None => (Mode::Packing, args),
             // What only one mode has waits for that mode.
-            Some(Choice::Auto) => (Mode::Packing, config.policy.for_mode(Mode::Packing)),
+            Some(Choice::Auto) => (Mode::Packing, args.for_mode(Mode::Packing)),
         };
         Policy::of(mode).with(mode, &args).checked(ranks).map_err(|err| self.blame(err))
+    }
+
+    /// A sentence for each thing of it that this machine cannot have now: it is right in itself, and
+    /// the rest would be in force. Fails with one if a hint is wrong.
+    pub fn lacks(&self, ranks: &Ranks) -> Result<Vec<String>> {
+        let mut lacks = self.config.hints.lacks(&hints::root(), Path::new(record::HINTS))?;
+        let (_, lack) = self.config.policy.within(ranks.nr_cores());
+        lacks.extend(lack.map(|lack| format!("{:#}", self.blame(anyhow!(lack)))));
+        Ok(lacks)
     }
 
     /// Says where in the file the knob is that `err` is about, if it is there.
@@ -141,7 +151,7 @@ impl ConfigFile {
 pub fn parse_toml<T: DeserializeOwned>(text: &str) -> Result<T> {
     toml::from_str(text).map_err(|err| {
         let line = err.span().map_or(1, |span| text[..span.start].matches('\n').count() + 1);
-        anyhow::anyhow!("line {line}: {}", err.message().replace('\n', " "))
+        anyhow!("line {line}: {}", err.message().replace('\n', " "))
     })
 }
 
@@ -193,13 +203,23 @@ mod tests {
             ("\nmetrics = \"localhost\"\n", ": line 2: "),
             ("[auto]\nbusy_pct = 0\n", ": line 2: busy_pct 0 is out of range: 1..100"),
             ("[auto]\n\ncalm_pct = 70\n", ": line 3: calm_pct 70 must be less"),
-            ("[policy]\n\nmax_cores = 5\n", ": line 3: --max-cores 5 is out of range"),
+            ("[policy]\n\nmax_cores = 0\n", ": line 3: --max-cores 0 is out of range"),
             ("[policy]\nfill_pct=101\n", ": line 2: --fill-pct 101 is out of range: 10..100"),
         ] {
             let err = read(text).and_then(|file| file.policy(&ranks)).unwrap_err();
             let err = format!("{err:#}");
             assert!(err.contains(said) && err.lines().count() == 1, "{err}");
         }
+    }
+
+    #[test]
+    fn a_ceiling_above_the_machine_is_no_mistake() {
+        let file = read("[policy]\n\nmax_cores = 5\n").unwrap();
+        let ranks = flat(4, 1);
+        assert_eq!(file.policy(&ranks).unwrap().max_cores, Some(4));
+        let lacks = file.lacks(&ranks).unwrap();
+        assert!(lacks[0].contains(": line 3: max_cores 5 is more than the 4 cores"), "{lacks:?}");
+        assert!(file.lacks(&flat(5, 1)).unwrap().is_empty());
     }
 
     #[test]

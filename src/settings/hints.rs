@@ -149,29 +149,44 @@ impl Hints {
         self.idle_latency_us.is_some() || self.moves_irqs()
     }
 
-    /// Checks the hints against the machine below `root`, where those of the record at `record` may be in
-    /// force. Fails with a sentence.
-    pub fn check(&self, root: &Path, record: &Path) -> Result<()> {
-        if let Some(IdleLatency::AtMostUs(_)) = self.idle_latency_us {
-            ensure!(
-                entries(root, "cpu")
-                    .iter()
-                    .any(|cpu| cpu.join("power").join(LATENCY_FILE).exists()),
-                "this machine has no bound on idle latencies (power/{LATENCY_FILE}): leave \
-                 idle_latency_us out"
-            );
+    /// Whether the machine below `root` has preferences, if any is asked for. Fails with a sentence
+    /// if it does not know one.
+    fn check_epps(&self, root: &Path) -> Result<bool> {
+        let asked = Mode::ALL.into_iter().filter_map(|mode| Some((mode, self.epp.of(mode)?)));
+        let asked: Vec<_> = asked.filter(|&(_, value)| value != EPP_KEEP).collect();
+        if asked.is_empty() {
+            return Ok(true);
         }
-        if self.moves_irqs() {
-            interrupts::check(root, record)?;
+        let possible = possible_epps(root);
+        for (mode, value) in asked {
+            check_epp(&possible, mode, value)?;
         }
-        for mode in Mode::ALL {
-            if let Some(value) = self.epp.of(mode)
-                && value != EPP_KEEP
-            {
-                check_epp(root, mode, value)?;
-            }
+        Ok(!possible.is_empty())
+    }
+
+    /// A sentence for each hint that the machine below `root` cannot follow now, where those of
+    /// the record at `record` may be in force. Fails with one if a value is wrong in itself.
+    pub fn lacks(&self, root: &Path, record: &Path) -> Result<Vec<String>> {
+        let mut lacks = Vec::new();
+        if !self.check_epps(root)? {
+            lacks.push(format!(
+                "this machine has no energy/performance preference (cpufreq {EPP_FILE}): leave epp out"
+            ));
         }
-        Ok(())
+        let has_bound = |cpu: &PathBuf| cpu.join("power").join(LATENCY_FILE).exists();
+        if matches!(self.idle_latency_us, Some(IdleLatency::AtMostUs(_)))
+            && !entries(root, "cpu").iter().any(has_bound)
+        {
+            lacks.push(format!(
+                "this machine has no bound on idle latencies (power/{LATENCY_FILE}): leave idle_latency_us out"
+            ));
+        }
+        if self.moves_irqs()
+            && let Err(err) = interrupts::check(root, record)
+        {
+            lacks.push(err.to_string());
+        }
+        Ok(lacks)
     }
 }
 
@@ -215,14 +230,11 @@ fn possible_epps(root: &Path) -> Vec<String> {
     lists
 }
 
-/// Fails if a policy cannot have `value`, or none can have any.
-fn check_epp(root: &Path, mode: Mode, value: &str) -> Result<()> {
-    let possible = possible_epps(root);
-    ensure!(
-        !possible.is_empty(),
-        "this machine has no energy/performance preference (cpufreq {EPP_FILE}): leave epp out"
-    );
-    for possible in possible {
+/// Fails if one of the `possible` policies cannot have `value`; where there is none, if no driver
+/// of the kernel's knows it.
+fn check_epp(possible: &[String], mode: Mode, value: &str) -> Result<()> {
+    let known = [EPP_WORDS.to_owned()];
+    for possible in if possible.is_empty() { &known } else { possible } {
         ensure!(
             possible.split_whitespace().any(|other| other == value),
             "epp.{mode} '{value}' is not available on this machine: choose one of {}",

@@ -214,6 +214,21 @@ impl PolicyArgs {
         PolicyArgs { pack, ..self.clone() }
     }
 
+    /// The same with a ceiling that a machine of `cores` cores can have, and a sentence if it
+    /// is another one: they may be offline, or the file be that of several machines.
+    pub fn within(&self, cores: usize) -> (PolicyArgs, Option<String>) {
+        match self.max_cores {
+            Some(MaxCores::Cores(n)) if n > cores => {
+                let lack = format!(
+                    "max_cores {n} is more than the {cores} cores that are online: it is {cores} until the \
+                     scheduler is loaded again"
+                );
+                (PolicyArgs { max_cores: Some(MaxCores::Cores(cores)), ..self.clone() }, Some(lack))
+            }
+            _ => (self.clone(), None),
+        }
+    }
+
     /// What is given here, and for the rest what `other` gives.
     pub fn or(&self, other: &PolicyArgs) -> PolicyArgs {
         PolicyArgs {
@@ -266,6 +281,16 @@ mod tests {
         assert_eq!((policy.max_cores, policy.all_active), (3, 0));
         assert_eq!(of(Mode::Spread, 3).unwrap().to_bpf(&ranks).all_active, 1);
         assert_eq!(Policy::of(Mode::Packing).to_bpf(&ranks).max_cores, 8, "more may come");
+    }
+
+    #[test]
+    fn a_ceiling_above_the_machine_is_the_machine() {
+        let (args, lack) = given(5).within(4);
+        assert_eq!(args, given(4));
+        assert!(lack.unwrap().starts_with("max_cores 5 is more than the 4 cores"));
+        for right in [given(4), given(0), PolicyArgs::default()] {
+            assert_eq!(right.within(4), (right.clone(), None), "what is wrong in itself stays so");
+        }
     }
 
     #[test]

@@ -85,5 +85,17 @@ stop
 echo "beside irqbalance"
 cp "$(command -v sleep)" /tmp/irqbalance
 /tmp/irqbalance 1000 &
+balancer=$!
 refused 'irqbalance runs' scx_powerpack --irqs follow
-kill $!
+printf 'mode = "packing"\n[policy]\nmax_cores = 99\n[hints]\nirqs = "follow"\n' >/tmp/irqs.toml
+scx_powerpack config check --config /tmp/irqs.toml | grep -q 'irqbalance runs' || fail "config check does not say so"
+start --config /tmp/irqs.toml
+for said in 'irqbalance runs' 'max_cores 99 is more than the 4 cores'; do
+	grep -q "$said" $LOG || fail "not said as it starts: $said"
+done
+[[ $(scx_powerpack reload) == packing* ]] || fail "irqbalance is in the way of a reload"
+[ "$(grep -c 'irqbalance' $LOG)" = 1 ] || fail "it is said again: $(<$LOG)"
+nap 12
+[ "$(affinities)" = "$before" ] || fail "moved beside irqbalance: $(affinities)"
+stop
+kill $balancer

@@ -74,7 +74,7 @@ irq_comes_to() {
 if [ -n "$irq" ]; then
 	anywhere=$(<"$irq"/smp_affinity_list)
 	printf 'mode = "packing"\n[policy]\nmax_cores = 1\n[hints]\nirqs = "follow"\n' >$config
-	! box_systemctl reload scx_powerpack 2>/dev/null || fail "the unit lets interrupts be moved"
+	box_systemctl reload scx_powerpack || fail "interrupts that cannot be moved are in the way of the rest"
 	journal_has 'read-only here.*ProtectKernelTunables=no'
 	mkdir -p $BOX/run/systemd/system/scx_powerpack.service.d
 	printf '[Service]\nProtectKernelTunables=no\n' >$BOX/run/systemd/system/scx_powerpack.service.d/irqs.conf

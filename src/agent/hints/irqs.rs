@@ -35,7 +35,8 @@ pub struct Irqs {
     targets: BTreeMap<PathBuf, Target>,
     /// Those that the kernel would not move, or that somebody else has moved: never again.
     refused: BTreeSet<PathBuf>,
-    has_warned: bool,
+    /// No other program has moved interrupts so far.
+    is_alone: bool,
 }
 
 impl Irqs {
@@ -63,9 +64,12 @@ impl Irqs {
 
     /// To another program that moves interrupts; ours are put back.
     fn yields(&mut self, root: &Path) -> bool {
-        let Some(pid) = interrupts::balancer(root) else { return false };
+        let balancer = interrupts::balancer(root);
+        let was_alone = std::mem::replace(&mut self.is_alone, balancer.is_none());
+        let Some(pid) = balancer else { return false };
         self.targets.clear();
-        if !std::mem::replace(&mut self.has_warned, true) {
+        // Of one that was there before is said as the hints are read.
+        if was_alone {
             warn!("interrupts are left to irqbalance, process {pid}, which runs since");
         }
         true

@@ -99,11 +99,11 @@ pub struct InForce {
 }
 
 impl InForce {
-    /// Nothing is written yet. Fails with a sentence if this machine below `root` has not
-    /// what is asked for. To be called after [`recover`] for the same record; what that
-    /// could not put back will be tried again.
+    /// Nothing is written yet. What the machine below `root` does not have is left out until it
+    /// has. Fails with a sentence if a hint is wrong in itself. To be called after [`recover`] for
+    /// the same record; what that could not put back will be tried again.
     pub fn new(hints: Hints, root: &Path, record: &Path) -> Result<Self> {
-        hints.check(root, record)?;
+        hints.lacks(root, record)?;
         let record = Record::open(record, &FILES);
         let held = record.entries().clone();
         Ok(InForce {
@@ -123,7 +123,7 @@ impl InForce {
     /// From the next `apply` on other hints. Fails with a sentence, and then those from
     /// before stay.
     pub fn set(&mut self, hints: Hints) -> Result<()> {
-        hints.check(&self.root, self.record.path())?;
+        hints.lacks(&self.root, self.record.path())?;
         self.hints = hints;
         Ok(())
     }

@@ -114,23 +114,40 @@ fn the_table_is_read_and_a_mistake_named() {
 }
 
 #[test]
-fn what_the_machine_has_not_is_refused() {
-    let tree = Tree::new("check");
-    let said = |text: &str, root: &Path| {
-        let text = parse(text).check(root, &root.join("run")).unwrap_err().to_string();
-        assert_eq!(text.lines().count(), 1);
-        text
-    };
-    parse(BOTH).check(&tree.0, &tree.0.join("run")).unwrap();
-    let text = said("epp.balance = \"turbo\"", &tree.0);
-    assert!(
-        text.contains("epp.balance 'turbo'") && text.contains("default, performance"),
-        "{text}"
-    );
+fn what_is_wrong_is_refused_and_what_the_machine_has_not_is_said() {
+    let tree = Tree::new("lacks");
+    let lacks = |text: &str, root: &Path| parse(text).lacks(root, &root.join("run"));
+    let none = Vec::<String>::new();
+    assert_eq!(lacks(BOTH, &tree.0).unwrap(), none);
     let empty = tree.0.join("empty");
-    assert!(said("epp.packing = \"power\"", &empty).ends_with("leave epp out"));
-    assert!(said("idle_latency_us = 5", &empty).contains("leave idle_latency_us out"));
-    parse("idle_latency_us = \"any\"").check(&empty, &empty).unwrap();
+    for root in [&tree.0, &empty] {
+        let text = lacks("epp.balance = \"turbo\"", root).unwrap_err().to_string();
+        assert!(text.contains("epp.balance 'turbo'") && text.contains("default, performance"));
+        assert_eq!(text.lines().count(), 1);
+    }
+    let both = lacks(BOTH, &empty).unwrap();
+    assert_eq!(both.len(), 2, "{both:?}");
+    assert!(both[0].ends_with("leave epp out") && both[1].ends_with("leave idle_latency_us out"));
+    assert_eq!(lacks("idle_latency_us = \"any\"\nepp.packing = \"keep\"", &empty).unwrap(), none);
+}
+
+#[test]
+fn the_rest_is_in_force_where_something_is_lacking() {
+    let tree = Tree::new("rest");
+    let policies: Vec<PathBuf> = entries(&tree.0, "policy");
+    policies.iter().for_each(|policy| fs::remove_dir_all(policy).unwrap());
+    let mut hints = tree.hints(BOTH);
+    hints.apply(Mode::Packing, &[0]).unwrap();
+    assert_eq!(tree.latencies(), ["200", "0", "0", "0"]);
+    // Another driver comes.
+    tree.put(&epp(0), "balance_performance");
+    hints.apply(Mode::Packing, &[0]).unwrap();
+    assert_eq!(tree.get(&epp(0)), "balance_power");
+    drop(hints);
+    assert_eq!(
+        (tree.latencies(), tree.get(&epp(0))),
+        (["0"; 4].map(String::from), "balance_performance".into())
+    );
 }
 
 #[test]

@@ -233,7 +233,8 @@ impl<'a> Session<'a> {
     }
 
     /// Reads the configuration file again, beneath the command line; what was asked of the
-    /// running scheduler since is forgotten. If anything is wrong nothing changes.
+    /// running scheduler since is forgotten. If anything is wrong nothing changes; what this
+    /// machine cannot give now is left out, and said.
     fn reload(&mut self) -> Result<Reply> {
         let taken = self.take_config();
         self.reloads.note(taken.is_ok());
@@ -248,15 +249,15 @@ impl<'a> Session<'a> {
             desired.mode = self.policy.mode;
         }
         let policy = desired.policy(&self.ranks)?;
-        self.kept.services.serve_metrics(desired.metrics)?;
         let took_us = self.kept.hints.set(desired.hints.clone()).and_then(|()| self.apply(policy));
         if took_us.is_err() {
-            if let Err(err) = self.kept.services.serve_metrics(self.kept.desired.metrics) {
-                warn!("{err:#}");
-            }
             self.kept.hints.set(self.kept.desired.hints.clone())?;
         }
         let (took_us, choice) = (took_us?, desired.choice);
+        if let Err(err) = self.kept.services.serve_metrics(desired.metrics) {
+            desired.lacks.push(format!("{err:#}"));
+        }
+        desired.warn_of_lacks(&self.kept.desired.lacks);
         let before = std::mem::replace(&mut self.kept.desired, desired).choice;
         self.classify()?;
         self.follow(before, choice);

@@ -75,7 +75,7 @@ fn a_preference_that_the_governor_fixes_waits_for_another_one() {
     assert_eq!(tree.epps(), ["performance", "balance_power"]);
     fix(&tree, 1);
     assert!(hints.change_unasked(Mode::Packing));
-    let said = |text: &str| parse(text).check(&tree.0, &tree.record()).unwrap_err().to_string();
+    let said = |text: &str| parse(text).lacks(&tree.0, &tree.record()).unwrap_err().to_string();
     assert!(said("epp.packing = \"turbo\"").contains("balance_performance, balance_power, power"));
     hints.set(parse("epp.packing = \"power\"\nepp.spread = \"performance\"")).unwrap();
     hints.apply(Mode::Spread, &[]).unwrap();
