@@ -9,7 +9,9 @@ use anyhow::{Result, ensure};
 use scx_utils::autopower::{PowerProfile, fetch_power_profile};
 use serde::{Deserialize, Serialize};
 
+use crate::machine::cpufreq::fixes_preference;
 use crate::machine::power_supply;
+use crate::settings::hints::EPP_FILE;
 use crate::settings::policy::Mode;
 
 /// How often the evidence is looked at: rare enough to cost an idle machine nothing
@@ -20,8 +22,8 @@ const BUSY_LOOKS: u32 = 2;
 /// And calm, to go back: half a minute, longer than the pauses in a build.
 const CALM_LOOKS: u32 = 6;
 
-/// What the CPUs of the first policy are asked for, where the hardware chooses its clock.
-const PREFERENCE: &str = "/sys/devices/system/cpu/cpufreq/policy0/energy_performance_preference";
+/// What the first CPUs are asked for is below this.
+const FIRST_POLICY: &str = "/sys/devices/system/cpu/cpufreq/policy0";
 
 /// What the mode is chosen by: the table `[auto]` of the configuration file.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -113,7 +115,17 @@ impl Evidence {
 /// nobody need have asked for that: `performance` is the default of many servers, and `powersave` that of
 /// intel_pstate elsewhere.
 fn profile_of_cpus() -> PowerProfile {
-    if Path::new(PREFERENCE).exists() { fetch_power_profile(true) } else { PowerProfile::Unknown }
+    if says_profile(Path::new(FIRST_POLICY)) {
+        fetch_power_profile(true)
+    } else {
+        PowerProfile::Unknown
+    }
+}
+
+/// Whether the preference of `policy` is somebody's choice: the governor `performance` fixes it, which is
+/// the governor's name once more.
+fn says_profile(policy: &Path) -> bool {
+    policy.join(EPP_FILE).exists() && !fixes_preference(policy)
 }
 
 /// What the rules say.
@@ -289,6 +301,23 @@ mod tests {
         ] {
             assert!(bad.check().unwrap_err().to_string().starts_with(said));
         }
+    }
+
+    #[test]
+    fn a_preference_that_the_governor_fixes_is_nobodys_choice() {
+        let policy = std::env::temp_dir().join(format!("powerpack-auto-{}", std::process::id()));
+        fs::create_dir_all(&policy).unwrap();
+        let put = |file: &str, text: &str| fs::write(policy.join(file), text).unwrap();
+        assert!(!says_profile(&policy), "there is none");
+        put(EPP_FILE, "performance\n");
+        for driver in ["intel_pstate", "amd-pstate-epp"] {
+            put("scaling_driver", driver);
+            put("scaling_governor", "performance\n");
+            assert!(!says_profile(&policy), "{driver} has fixed it");
+            put("scaling_governor", "powersave\n");
+            assert!(says_profile(&policy), "somebody has set it with {driver}");
+        }
+        fs::remove_dir_all(&policy).unwrap();
     }
 
     #[test]
