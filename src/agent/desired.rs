@@ -36,9 +36,9 @@ pub struct Desired {
 }
 
 impl Desired {
-    /// Reads the configuration file, and checks it as a whole. What is right in itself, but cannot
-    /// be had on this machine now, is left out: an extra does not keep the scheduler from running.
-    /// Fails with a sentence.
+    /// Reads the configuration file, and checks it as a whole. What is right in itself, but
+    /// cannot be had on this machine now, is left out: an extra does not keep the scheduler
+    /// from running. Fails with a sentence.
     pub fn new(cli: &Cli, ranks: &Ranks) -> Result<Self> {
         // First: if it changes in between it is read once more.
         let seen_config = config::text(cli.config.as_deref());
@@ -74,8 +74,8 @@ impl Desired {
         Ok(desired)
     }
 
-    /// Checks what the command line itself asks for against the machine: whoever starts it by hand
-    /// is there to mend it. Fails with a sentence.
+    /// Checks what the command line itself asks for against the machine: whoever starts it by
+    /// hand is there to mend it. Fails with a sentence.
     pub fn check_given(cli: &Cli, ranks: &Ranks) -> Result<()> {
         let given =
             Hints { idle_latency_us: cli.idle_latency_us, irqs: cli.irqs, ..Hints::default() };
@@ -101,8 +101,8 @@ impl Desired {
         news.for_each(|lack| warn!("{lack}"));
     }
 
-    /// Why a file that has changed, and that nobody has asked to be read, is not to be obeyed:
-    /// that a whole configuration is gone is more likely a mistake than a wish for the defaults.
+    /// Why a file that has changed, and that nobody has asked to be read, is not to be
+    /// obeyed: that all of it is gone is more likely a mistake than a wish for the defaults.
     pub fn loss(&self, cli: &Cli) -> Option<String> {
         config::loss(cli.config.as_deref()).filter(|_| self.has_config)
     }

@@ -58,7 +58,8 @@ impl Config {
 #[derive(Clone, Debug)]
 pub struct ConfigFile {
     pub path: PathBuf,
-    text: String,
+    /// `None`: there is no such file, and the defaults hold.
+    text: Option<String>,
     pub config: Config,
 }
 
@@ -95,10 +96,11 @@ impl ConfigFile {
     pub fn read(named: Option<&Path>) -> Result<Self> {
         let path = path(named);
         let text = match fs::read_to_string(&path) {
-            Err(err) if err.kind() == ErrorKind::NotFound && named.is_none() => String::new(),
-            text => text.with_context(|| format!("cannot read {}", path.display()))?,
+            Err(err) if err.kind() == ErrorKind::NotFound && named.is_none() => None,
+            text => Some(text.with_context(|| format!("cannot read {}", path.display()))?),
         };
-        let config = parse_toml(&text).with_context(|| format!("in {}", path.display()))?;
+        let config = parse_toml(text.as_deref().unwrap_or_default())
+            .with_context(|| format!("in {}", path.display()))?;
         let file = ConfigFile { path, text, config };
         file.config.auto.check().map_err(|err| file.blame(err))?;
         Ok(file)
@@ -106,11 +108,20 @@ impl ConfigFile {
 
     /// Whether anything is in it, be it comments.
     pub fn has_contents(&self) -> bool {
-        !self.text.trim().is_empty()
+        self.text.as_ref().is_some_and(|text| !text.trim().is_empty())
     }
 
-    /// The policy that it asks for on a machine, checked, as far as that can have it. Fails with
-    /// a sentence that names the file, the line and the field.
+    /// What is said of a file that is right.
+    pub fn verdict(&self) -> String {
+        let path = self.path.display();
+        match self.text {
+            Some(_) => format!("{path} is right"),
+            None => format!("there is no {path}: the defaults hold, which are right"),
+        }
+    }
+
+    /// The policy that it asks for on a machine, checked, as far as that can have it. Fails
+    /// with a sentence that names the file, the line and the field.
     pub fn policy(&self, ranks: &Ranks) -> Result<Policy> {
         let (args, _) = self.config.policy.within(ranks.nr_cores());
         let (mode, args) = match self.config.mode {
@@ -122,8 +133,8 @@ impl ConfigFile {
         Policy::of(mode).with(mode, &args).checked(ranks).map_err(|err| self.blame(err))
     }
 
-    /// A sentence for each thing of it that this machine cannot have now: it is right in itself, and
-    /// the rest would be in force. Fails with one if a hint is wrong.
+    /// A sentence for each thing of it that this machine cannot have now: it is right in
+    /// itself, and the rest would be in force. Fails with one if a hint is wrong.
     pub fn lacks(&self, ranks: &Ranks) -> Result<Vec<String>> {
         let mut lacks = self.config.hints.lacks(&hints::root(), Path::new(record::HINTS))?;
         let (_, lack) = self.config.policy.within(ranks.nr_cores());
@@ -140,7 +151,7 @@ impl ConfigFile {
             let rest = line.trim_start().strip_prefix(field.as_str());
             rest.is_some_and(|rest| rest.trim_start().starts_with('='))
         };
-        match self.text.lines().position(sets) {
+        match self.text.as_ref().and_then(|text| text.lines().position(sets)) {
             Some(line) => err.context(format!("in {}: line {}", self.path.display(), line + 1)),
             None => err,
         }
@@ -232,6 +243,18 @@ mod tests {
         for part in ["mode = \"spread\"", "fill_pct = 70", "max_cores = \"all\"", "busy_pct = 60"] {
             assert!(text.contains(part), "{text}");
         }
+    }
+
+    #[test]
+    fn only_a_file_that_is_there_is_said_to_be_right() {
+        assert!(read("").unwrap().verdict().ends_with(" is right"));
+        let missing = ConfigFile { text: None, ..read("").unwrap() };
+        let said = missing.verdict();
+        assert!(
+            said.starts_with("there is no /") && said.contains(": the defaults hold"),
+            "{said}"
+        );
+        assert!(!missing.has_contents());
     }
 
     #[test]

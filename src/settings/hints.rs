@@ -149,8 +149,8 @@ impl Hints {
         self.idle_latency_us.is_some() || self.moves_irqs()
     }
 
-    /// Whether the machine below `root` has preferences, if any is asked for. Fails with a sentence
-    /// if it does not know one.
+    /// Whether the machine below `root` has preferences, if any is asked for. Fails with a
+    /// sentence if it does not know one.
     fn check_epps(&self, root: &Path) -> Result<bool> {
         let asked = Mode::ALL.into_iter().filter_map(|mode| Some((mode, self.epp.of(mode)?)));
         let asked: Vec<_> = asked.filter(|&(_, value)| value != EPP_KEEP).collect();
@@ -230,8 +230,8 @@ fn possible_epps(root: &Path) -> Vec<String> {
     lists
 }
 
-/// Fails if one of the `possible` policies cannot have `value`; where there is none, if no driver
-/// of the kernel's knows it.
+/// Fails if one of the `possible` policies cannot have `value`; where there is none, if no
+/// driver of the kernel's knows it.
 fn check_epp(possible: &[String], mode: Mode, value: &str) -> Result<()> {
     let known = [EPP_WORDS.to_owned()];
     for possible in if possible.is_empty() { &known } else { possible } {

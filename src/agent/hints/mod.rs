@@ -99,9 +99,9 @@ pub struct InForce {
 }
 
 impl InForce {
-    /// Nothing is written yet. What the machine below `root` does not have is left out until it
-    /// has. Fails with a sentence if a hint is wrong in itself. To be called after [`recover`] for
-    /// the same record; what that could not put back will be tried again.
+    /// Nothing is written yet. What the machine below `root` does not have is left out until
+    /// it has. Fails with a sentence if a hint is wrong in itself. To be called after
+    /// [`recover`] for the same record; what that could not put back will be tried again.
     pub fn new(hints: Hints, root: &Path, record: &Path) -> Result<Self> {
         hints.lacks(root, record)?;
         let record = Record::open(record, &FILES);
