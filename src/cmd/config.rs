@@ -32,7 +32,8 @@ pub fn run(command: &ConfigCommand) -> Result<()> {
     Ok(())
 }
 
-/// Why metrics cannot be served on `address` now, where the process `running` is a scheduler of ours.
+/// Why metrics cannot be served on `address` now, where the process `running` is a scheduler
+/// of ours.
 fn metrics_lack(address: SocketAddr, running: Option<i32>) -> Option<String> {
     let err = TcpListener::bind(address).err()?;
     match err.kind() {

@@ -122,8 +122,8 @@ fn profile_of_cpus() -> PowerProfile {
     }
 }
 
-/// Whether the preference of `policy` is somebody's choice: the governor `performance` fixes it, which is
-/// the governor's name once more.
+/// Whether the preference of `policy` is somebody's choice: where the governor `performance`
+/// fixes it, it is the governor's name once more.
 fn says_profile(policy: &Path) -> bool {
     policy.join(EPP_FILE).exists() && !fixes_preference(policy)
 }

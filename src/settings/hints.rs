@@ -164,8 +164,9 @@ impl Hints {
         Ok(!possible.is_empty())
     }
 
-    /// A sentence for each hint that the machine below `root` cannot follow now, where those of
-    /// the record at `record` may be in force. Fails with one if a value is wrong in itself.
+    /// A sentence for each hint that the machine below `root` cannot follow now, where those
+    /// of the record at `record` may be in force. Fails with one if a value is wrong in
+    /// itself.
     pub fn lacks(&self, root: &Path, record: &Path) -> Result<Vec<String>> {
         let mut lacks = Vec::new();
         if !self.check_epps(root)? {
