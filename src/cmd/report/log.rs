@@ -20,7 +20,8 @@ const LINES_MAX: usize = 200;
 const JOURNAL_LINES: &str = "4000";
 
 /// What our lines in the journal begin with. Others may name cgroups, or quote the configuration.
-const OUR_WORDS: [&str; 30] = [
+const OUR_WORDS: [&str; 34] = [
+    "/proc/irq is read-only",
     "CPU ",
     "LLC ",
     "another sched_ext scheduler",
@@ -36,7 +37,9 @@ const OUR_WORDS: [&str; 30] = [
     "detached: ",
     "hints of a killed predecessor",
     "interrupts are left",
+    "irqbalance runs",
     "loading a scheduler needs root",
+    "max_cores ",
     "mode energy goes by",
     "node ",
     "not all hints are in force",
@@ -50,6 +53,7 @@ const OUR_WORDS: [&str; 30] = [
     "the statistics server",
     "this kernel ",
     "this machine has more",
+    "this machine has no ",
     "what scx_powerpack calibrate has measured",
 ];
 /// What messages begin with that go on with a file's name, and quote it; and what is shown of them, with
@@ -268,6 +272,10 @@ mod tests {
             (
                 "scx_powerpack.service: Main process exited, code=killed, status=9/KILL",
                 "scx_powerpack.service: Main process exited, code=killed, status=9/KILL",
+            ),
+            (
+                "[WARN] irqbalance runs, process 7, which moves interrupts too",
+                "[WARN] irqbalance runs, process 7, which moves interrupts too",
             ),
             ("[INFO] powerpack: rank 2, surplus", "[INFO] powerpack: rank 2, surplus"),
         ] {
