@@ -20,7 +20,7 @@ pub fn run(command: &ConfigCommand) -> Result<()> {
             let mut lacks = file.lacks(&ranks)?;
             lacks.extend(file.config.metrics.and_then(|address| metrics_lack(address, holder())));
             println!("{}", file.verdict());
-            lacks.iter().for_each(|lack| println!("but cannot all be had here now: {lack}"));
+            lacks.iter().for_each(|sentence| println!("{}", lack(sentence)));
         }
         ConfigCommand::Show { config } => {
             let file = ConfigFile::read(config.as_deref())?;
@@ -30,6 +30,11 @@ pub fn run(command: &ConfigCommand) -> Result<()> {
         }
     }
     Ok(())
+}
+
+/// The line on something of the configuration that the machine cannot have now.
+pub fn lack(sentence: &str) -> String {
+    format!("but cannot all be had here now: {sentence}")
 }
 
 /// Why metrics cannot be served on `address` now, where the process `running` is a scheduler

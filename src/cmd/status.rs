@@ -4,6 +4,7 @@ use std::fmt::Write;
 
 use anyhow::{Result, bail};
 
+use super::config;
 use crate::bpf_intf as intf;
 use crate::control::protocol::{Reply, Request, ask};
 use crate::control::status::{CpuStatus, LimitStatus, Status};
@@ -54,8 +55,9 @@ pub fn reload() -> Result<()> {
 
 fn switched(request: &Request) -> Result<()> {
     match ask(request)? {
-        Reply::Mode { mode, reason, took_us } => {
+        Reply::Mode { mode, reason, took_us, lacks } => {
             println!("{mode}{} (switched in {took_us:.0} us)", because(reason.as_deref()));
+            lacks.iter().for_each(|lack| println!("{}", config::lack(lack)));
         }
         other => bail!("unexpected reply {other:?}"),
     }

@@ -61,6 +61,10 @@ pub enum Reply {
         mode: String,
         reason: Option<String>,
         took_us: f64,
+        /// After a reload: what of the configuration this machine cannot have now, a sentence
+        /// each.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        lacks: Vec<String>,
     },
     Status(Box<Status>),
     Top {
@@ -133,6 +137,16 @@ mod tests {
         ] {
             assert!(serde_json::from_str::<Request>(bad).is_err(), "{bad} was accepted");
         }
+    }
+
+    #[test]
+    fn what_is_lacking_is_in_a_reply_if_anything_is() {
+        let reply =
+            |lacks| Reply::Mode { mode: "spread".into(), reason: None, took_us: 1.5, lacks };
+        let text = serde_json::to_string(&reply(vec![])).unwrap();
+        assert_eq!(text, r#"{"mode":{"mode":"spread","reason":null,"took_us":1.5}}"#);
+        let text = serde_json::to_string(&reply(vec!["no port".into()])).unwrap();
+        assert!(text.ends_with(r#","lacks":["no port"]}}"#), "{text}");
     }
 
     #[test]

@@ -229,7 +229,7 @@ impl<'a> Session<'a> {
         let took_us = self.apply(self.policy.with(mode, &given))?;
         self.kept.desired.args = args.or(&self.kept.desired.args);
         self.follow(self.kept.desired.choice, choice);
-        Ok(self.changed(took_us))
+        Ok(self.changed(took_us, vec![]))
     }
 
     /// Reads the configuration file again, beneath the command line; what was asked of the
@@ -261,7 +261,7 @@ impl<'a> Session<'a> {
         let before = std::mem::replace(&mut self.kept.desired, desired).choice;
         self.classify()?;
         self.follow(before, choice);
-        Ok(self.changed(took_us))
+        Ok(self.changed(took_us, self.kept.desired.lacks.clone()))
     }
 
     /// The state in a few words.
@@ -291,8 +291,9 @@ impl<'a> Session<'a> {
         self.set_timer();
     }
 
-    fn changed(&self, took_us: f64) -> Reply {
-        Reply::Mode { mode: self.policy.mode.to_string(), reason: self.reason.clone(), took_us }
+    fn changed(&self, took_us: f64, lacks: Vec<String>) -> Reply {
+        let (mode, reason) = (self.policy.mode.to_string(), self.reason.clone());
+        Reply::Mode { mode, reason, took_us, lacks }
     }
 
     /// Treats the cgroups that are there as the table says.
