@@ -66,13 +66,7 @@ pub fn run(cli: &Cli) -> Result<()> {
     // what a killed one has left would stay in force until a start that succeeds.
     hints::recover(Path::new(record::HINTS));
     calibrate::recover();
-    let mut ranks = Ranks::read()?;
-    let mut desired = Desired::new(cli, &ranks)?;
-    Desired::check_given(cli, &ranks)?;
-    preflight::check_can_load()?;
-    if cli.require_cpu_max {
-        preflight::check_cpu_max()?;
-    }
+    let (mut ranks, mut desired) = what_is_wanted(cli)?;
     watch_profile(news.clone())?;
     let hints =
         InForce::new(desired.hints.clone(), &settings_hints::root(), Path::new(record::HINTS))?;
@@ -93,6 +87,18 @@ pub fn run(cli: &Cli) -> Result<()> {
         kept.desired.fit(&ranks);
         kept.desired.warn_of_lacks(&before);
     }
+}
+
+/// Fails with the first reason why it cannot be on this machine.
+fn what_is_wanted(cli: &Cli) -> Result<(Ranks, Desired)> {
+    let ranks = Ranks::read()?;
+    let desired = Desired::new(cli, &ranks)?;
+    Desired::check_given(cli, &ranks)?;
+    preflight::check_can_load()?;
+    if cli.require_cpu_max {
+        preflight::check_cpu_max()?;
+    }
+    Ok((ranks, desired))
 }
 
 /// Loads the scheduler and serves until it is detached.
