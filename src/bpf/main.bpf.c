@@ -220,16 +220,6 @@ bool BPF_STRUCT_OPS(powerpack_yield, struct task_struct *from, struct task_struc
 	return false;
 }
 
-/* A task with some of its slice left stops only for a higher class. It would be kept in
- * the local DSQ; with no slice it comes to ops.enqueue instead. */
-static __always_inline void note_rt_preempts(struct task_struct *p, struct pp_task *task,
-					     struct pp_cpu *cpu)
-{
-	cpu->rt_preempts = 1;
-	task->rt_preempted = true;
-	scx_bpf_task_set_slice(p, 0);
-}
-
 /* A running task that is given another nice value, affinity or cgroup is taken off its CPU as
  * if it went to sleep, and is put back: its run goes on, as its state says. */
 void BPF_STRUCT_OPS(powerpack_stopping, struct task_struct *p, bool runnable)

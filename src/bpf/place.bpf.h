@@ -143,6 +143,16 @@ verified_once int wait_behind(struct task_struct *p __arg_trusted,
 	return 0;
 }
 
+/* A task with some of its slice left stops only for a higher class. It would be kept in
+ * the local DSQ; with no slice it comes to ops.enqueue instead. */
+static __always_inline void note_rt_preempts(struct task_struct *p, struct pp_task *task,
+					     struct pp_cpu *cpu)
+{
+	cpu->rt_preempts = 1;
+	task->rt_preempted = true;
+	scx_bpf_task_set_slice(p, 0);
+}
+
 /* Whether @p, which a real-time task has just preempted, waits for its CPU: if that is expected to
  * be short. One that may run on some CPUs only does not where one of these is idle: it would be
  * woken by nobody, and those that have ticks may not run it. */
