@@ -102,7 +102,7 @@ impl Desired {
     }
 
     /// Why a file that has changed, and that nobody has asked to be read, is not to be
-    /// obeyed: that all of it is gone is more likely a mistake than a wish for the defaults.
+    /// obeyed: that all of it is gone is more likely a mistake than a request for the defaults.
     pub fn loss(&self, cli: &Cli) -> Option<String> {
         config::loss(cli.config.as_deref()).filter(|_| self.has_config)
     }

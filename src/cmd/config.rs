@@ -34,7 +34,7 @@ pub fn run(command: &ConfigCommand) -> Result<()> {
 
 /// The line on something of the configuration that the machine cannot have now.
 pub fn lack(sentence: &str) -> String {
-    format!("but cannot all be had here now: {sentence}")
+    format!("not available on this machine now: {sentence}")
 }
 
 /// Why metrics cannot be served on `address` now, where the process `running` is a scheduler

@@ -13,7 +13,7 @@ pub fn holder() -> Option<i32> {
     peer(&stream).ok().map(|peer| peer.pid)
 }
 
-/// What who cannot start beside the agent `pid` is told.
+/// The error of a start where the agent `pid` runs.
 pub fn runs_already(pid: i32) -> String {
     format!(
         "scx_powerpack runs already, process {pid}: stop it first, or switch it with 'scx_powerpack mode'"
