@@ -93,7 +93,7 @@ done
 grep -q 'Address already in use' $LOG || fail "nothing is said of the address"
 reloaded=$(scx_powerpack reload)
 [[ $reloaded == spread* ]] || fail "an address that is taken is in the way of the rest"
-[[ $reloaded == *'had here now: cannot serve metrics on 127.0.0.1:9995: Address already in use'* ]] || fail "reload says $reloaded"
+[[ $reloaded == *'available on this machine now: cannot serve metrics on 127.0.0.1:9995: Address already in use'* ]] || fail "reload says $reloaded"
 [ "$(grep -c 'Address already in use' $LOG)" = 1 ] || fail "it is said again at each reload: $(<$LOG)"
 get http://127.0.0.1:9994/metrics >/dev/null || fail "metrics are not where they were"
 kill $holder
