@@ -111,10 +111,12 @@ static __always_inline bool is_rt_busy(const struct pp_cpu *cpu, u64 now)
 	       pp_is_rt_long(cpu->rt_preempts ? cpu->rt_est_ns : 0, rt_used_since(cpu, now));
 }
 
-/* Whether one has just preempted a task of ours and is expected to be over soon. */
+/* Whether one has just preempted a task of ours, is expected to be over soon, and is waited for.
+ * What is confined is taken at once: a CPU that may run it and finds nothing else looks but once.
+ */
 static __always_inline bool is_back_soon(const struct pp_cpu *cpu, u64 now)
 {
-	return cpu->rt_preempts && !is_rt_busy(cpu, now);
+	return cpu->rt_preempts == PP_RT_PREEMPTS && !is_rt_busy(cpu, now);
 }
 
 /* For how long they will keep it, as far as is known. */

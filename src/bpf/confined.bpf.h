@@ -117,6 +117,7 @@ verified_once int place_confined(struct task_struct *p __arg_trusted,
 		cpu = own_queue_for(task, here, end_for(task, scope), waking);
 	note_why(p, task, PP_WHY_CHOSEN_BUSY, cpu);
 	join_queue(task, cpu_queue(cpu));
+	note_confined_waits(p, task, cpu_state(cpu));
 	task->for_efficient = scope == PP_SCOPE_EFFICIENT;
 	wait_behind(p, task, cpu, cpu_queue(cpu), enq_flags);
 	/* Whether another CPU is about to go idle is not known until the task is in its queue. */

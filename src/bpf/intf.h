@@ -163,6 +163,14 @@ struct pp_perf_peaks {
 	u32 reserved;
 };
 
+/* What the real-time task that has a CPU has done to tasks of ours. */
+enum pp_rt_preempts {
+	PP_RT_PREEMPTS_NONE = 0,
+	PP_RT_PREEMPTS,
+	/* What waits there now may run on some other CPUs only. */
+	PP_RT_KEEPS_CONFINED,
+};
+
 /*
  * A CPU as it was when it last changed its task; util is as of when the active set was last
  * sized (pp_active, updated_ns). Written by BPF, read by anyone: by the agent, and by
@@ -191,7 +199,7 @@ struct pp_cpu {
 	u16 tickless; /* an isolated CPU: what it runs has a slice without end */
 	u32 curr_queue;
 	/* Real-time tasks and the like, which go before all of ours. */
-	u32 rt_preempts;  /* they have preempted a task of ours */
+	u32 rt_preempts;  /* enum pp_rt_preempts */
 	u32 curr_weight;  /* of the running task */
 	u32 starving;	  /* a task in this queue, less 1, has waited too long; 0: none */
 	u64 rt_ns;	  /* what they have used since the scheduler was loaded */

@@ -148,9 +148,17 @@ verified_once int wait_behind(struct task_struct *p __arg_trusted,
 static __always_inline void note_rt_preempts(struct task_struct *p, struct pp_task *task,
 					     struct pp_cpu *cpu)
 {
-	cpu->rt_preempts = 1;
+	cpu->rt_preempts = PP_RT_PREEMPTS;
 	task->rt_preempted = true;
 	scx_bpf_task_set_slice(p, 0);
+}
+
+/* @p waits for the CPU: whoever goes idle and may run it is not to leave it to a real-time task. */
+static __always_inline void note_confined_waits(const struct task_struct *p,
+						const struct pp_task *task, struct pp_cpu *cpu)
+{
+	if (cpu->rt_preempts && task->restricted && !is_bound(p))
+		cpu->rt_preempts = PP_RT_KEEPS_CONFINED;
 }
 
 /* Whether @p, which a real-time task has just preempted, waits for its CPU: if that is expected to
@@ -172,6 +180,7 @@ static __always_inline void wait_for_rt(struct task_struct *p, struct pp_task *t
 	u32 own = cpu_queue(cpu);
 
 	join_queue(task, own);
+	note_confined_waits(p, task, cpu_state(cpu));
 	insert_queue(p, task, own, enq_flags);
 }
 

@@ -182,7 +182,8 @@ static bool take_from_cpus(s32 cpu)
 		}
 		if (!is_rank_waiting(rank_of(other)) || is_back_soon(cpu_state(other), now))
 			continue;
-		if ((is_active(cpu) || is_own_overdue(cpu_queue(other), now)) &&
+		if ((is_active(cpu) || cpu_state(other)->rt_preempts == PP_RT_KEEPS_CONFINED ||
+		     is_own_overdue(cpu_queue(other), now)) &&
 		    take_first(cpu_queue(other))) {
 			count(PP_EV_STEAL);
 			return true;
