@@ -103,6 +103,7 @@ struct Added {
     ns: u32,
     efficient: u32,
     timer: u32,
+    weight: u32,
 }
 
 #[link(name = "powerpack_pure", kind = "static")]
@@ -113,6 +114,7 @@ unsafe extern "C" {
     safe fn native_added_class(word: u64) -> u32;
     safe fn native_added_ns(word: u64) -> u32;
     safe fn native_added_efficient(word: u64) -> u32;
+    safe fn native_waiting_word(word: u64) -> u64;
     safe fn native_hold(nr: u16, limit: u32) -> u32;
     safe fn native_hold_limit(hold: u32) -> u32;
     safe fn native_front_for(clock: u64, front: u64, weight: u32, tick: u64) -> u64;

@@ -19,40 +19,85 @@ struct pp_added {
 	u32 ns;	       /* expected work; not 0 */
 	u32 efficient; /* it waits for efficient CPUs alone */
 	u32 timer;     /* by this timer of held tasks, from 1 on; 0: by the task's own enqueue */
+	u32 weight;    /* as pp_queue_weight() has it */
 };
 
-/* From bit 0 on: @ns, @queue, @class, @efficient, @timer. */
-#define PP_ADDED_QUEUE_SHIFT 32
-#define PP_ADDED_CLASS_SHIFT 48
-#define PP_ADDED_EFFICIENT_SHIFT 55
-#define PP_ADDED_TIMER_SHIFT 56
+/* From bit 0 on: @ns, which is a slice at most, @queue, @class, @efficient, @timer, @weight. */
+#define PP_ADDED_QUEUE_SHIFT 22
+#define PP_ADDED_CLASS_SHIFT 33
+#define PP_ADDED_EFFICIENT_SHIFT 35
+#define PP_ADDED_TIMER_SHIFT 36
+#define PP_ADDED_WEIGHT_SHIFT 43
+_Static_assert(PP_MAX_QUEUES <= 1 << (PP_ADDED_CLASS_SHIFT - PP_ADDED_QUEUE_SHIFT), "a queue's id");
+_Static_assert(PP_RUN_CLASSES <= 1 << (PP_ADDED_EFFICIENT_SHIFT - PP_ADDED_CLASS_SHIFT), "a class");
+
+/* The heaviest is 8,670 times nice 0: nice -20, alone in a cgroup of weight 10,000. */
+#define PP_QUEUE_WEIGHT_MAX ((1U << (64 - PP_ADDED_WEIGHT_SHIFT)) - 1)
+
+/* A weight in the sums of what waits, rounded up. */
+static inline u32 pp_queue_weight(u32 weight)
+{
+	u32 unit = PP_WEIGHT_NICE_0 / PP_QUEUE_WEIGHT_NICE_0, sum = (weight + unit - 1) / unit;
+
+	return sum < PP_QUEUE_WEIGHT_MAX ? sum : PP_QUEUE_WEIGHT_MAX;
+}
 
 static inline u64 pp_added_word(const struct pp_added *added)
 {
 	return added->ns | (u64)added->queue << PP_ADDED_QUEUE_SHIFT |
 	       (u64)added->class << PP_ADDED_CLASS_SHIFT |
 	       (u64)added->efficient << PP_ADDED_EFFICIENT_SHIFT |
-	       (u64)added->timer << PP_ADDED_TIMER_SHIFT;
+	       (u64)added->timer << PP_ADDED_TIMER_SHIFT |
+	       (u64)added->weight << PP_ADDED_WEIGHT_SHIFT;
+}
+
+/* The bits of @word from @from to before @end. */
+static inline u32 pp_added_bits(u64 word, u32 from, u32 end)
+{
+	return word >> from & ((1ULL << (end - from)) - 1);
 }
 
 static inline u32 pp_added_ns(u64 word)
 {
-	return (u32)word;
+	return pp_added_bits(word, 0, PP_ADDED_QUEUE_SHIFT);
 }
 
 static inline u32 pp_added_queue(u64 word)
 {
-	return word >> PP_ADDED_QUEUE_SHIFT & 0xffff;
+	return pp_added_bits(word, PP_ADDED_QUEUE_SHIFT, PP_ADDED_CLASS_SHIFT);
 }
 
 static inline u32 pp_added_class(u64 word)
 {
-	return word >> PP_ADDED_CLASS_SHIFT & 0x7f;
+	return pp_added_bits(word, PP_ADDED_CLASS_SHIFT, PP_ADDED_EFFICIENT_SHIFT);
 }
 
 static inline u32 pp_added_efficient(u64 word)
 {
-	return word >> PP_ADDED_EFFICIENT_SHIFT & 1;
+	return pp_added_bits(word, PP_ADDED_EFFICIENT_SHIFT, PP_ADDED_TIMER_SHIFT);
+}
+
+/* What is added to the number of tasks that wait in a queue, and to the sum of their weights, at
+ * once: nr and weight of struct pp_queue are one word. */
+static inline u64 pp_waiting_word(u64 word)
+{
+	u64 weight = word >> PP_ADDED_WEIGHT_SHIFT;
+
+#if __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
+	return 1ULL << 32 | weight;
+#else
+	return weight << 32 | 1;
+#endif
+}
+
+/* The number of them in such a word. */
+static inline s32 pp_waiting_nr(u64 waiting)
+{
+#if __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
+	return waiting >> 32;
+#else
+	return waiting;
+#endif
 }
 
 /* The @nr-th hold of a task, for @limit, which is not 0. */

@@ -36,6 +36,8 @@ enum pp_limits {
 	/* Weights of tasks are in 1/1024 of that scale (shares.h): a task of nice 0 in the root. */
 	PP_WEIGHT_SHIFT = 10,
 	PP_WEIGHT_NICE_0 = PP_WEIGHT_DEFAULT << PP_WEIGHT_SHIFT,
+	/* The same in the sums of what waits in queues. */
+	PP_QUEUE_WEIGHT_NICE_0 = 64,
 	/* Queued work is summed by the length of the runs: see policy.h, pp_run_class(). */
 	PP_RUN_CLASSES = 4,
 	/* The ring through which ops.exit wakes the agent. A page: the smallest there is. */
@@ -221,8 +223,9 @@ struct pp_queue {
 	u64 look_ns;		       /* when to look next whether a task has waited too long */
 	u64 waiting_since_ns;	       /* since when it has not been empty */
 	s64 queued_ns[PP_RUN_CLASSES]; /* expected work waiting in it */
-	s32 nr;			       /* tasks waiting in it */
-	u32 looks;		       /* how often one that has waited too long was looked for */
+	/* Changed as one word: see pp_waiting_word(). */
+	s32 nr;	    /* tasks waiting in it */
+	u32 weight; /* their weights, in PP_QUEUE_WEIGHT_NICE_0 */
 } __attribute__((aligned(64)));
 _Static_assert(sizeof(struct pp_queue) == 64, "pp_queue is shared with Rust");
 

@@ -84,6 +84,11 @@ verified_once s32 next_waiting_rank(u32 rank)
 	return pp_next_rank(waiting_ranks, topology.nr_words, rank);
 }
 
+static __always_inline u64 *waiting_of(struct pp_queue *queue)
+{
+	return (u64 *)&queue->nr;
+}
+
 /* Count a task as waiting, as the word @added of it says. */
 static __always_inline void add_waiting(u64 added)
 {
@@ -93,7 +98,7 @@ static __always_inline void add_waiting(u64 added)
 		__sync_fetch_and_add(&nr_waiting_efficient, 1);
 	__sync_fetch_and_add(&queue->queued_ns[pp_added_class(added) % PP_RUN_CLASSES],
 			     pp_added_ns(added));
-	if (__sync_fetch_and_add(&queue->nr, 1) <= 0)
+	if (pp_waiting_nr(__sync_fetch_and_add(waiting_of(queue), pp_waiting_word(added))) <= 0)
 		add_waiting_queue(pp_added_queue(added));
 }
 
@@ -108,7 +113,7 @@ static __always_inline void remove_waiting(u64 added)
 		__sync_fetch_and_add(&nr_waiting_efficient, -1);
 	__sync_fetch_and_add(&queue->queued_ns[pp_added_class(added) % PP_RUN_CLASSES],
 			     -(s64)pp_added_ns(added));
-	__sync_fetch_and_add(&queue->nr, -1);
+	__sync_fetch_and_add(waiting_of(queue), -pp_waiting_word(added));
 }
 
 /* The task does not wait any more, or is about to wait elsewhere. */
@@ -157,6 +162,7 @@ static __always_inline u64 added_by(const struct pp_task *task, u32 id, bool eff
 		.ns = pp_queued_work(task_run_left(task)),
 		.efficient = efficient,
 		.timer = timer,
+		.weight = pp_queue_weight(task->weight),
 	};
 
 	if (queue->nr <= 0)
@@ -191,14 +197,6 @@ static __always_inline void insert_queue(struct task_struct *p, struct pp_task *
 	if ((s64)(deadline - *latest) > 0)
 		*latest = deadline;
 	scx_bpf_dsq_insert_vtime(p, id, PP_SLICE_ALONE_NS, deadline, enq_flags);
-}
-
-/* How many active CPUs serve the queue of LLC @llc. */
-static __always_inline u32 nr_servers(u32 llc)
-{
-	/* What the compiler knows of it the verifier may have lost: keep the bound. */
-	barrier_var(llc);
-	return servers_of_llc[llc % PP_MAX_LLCS] ?: 1;
 }
 
 /* The same for tasks that are for the packed ones. */

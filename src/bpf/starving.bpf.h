@@ -16,9 +16,10 @@
 u32 starving_look_max = PP_STARVING_LOOK_MAX;
 
 /* From which end of queue @id to look. */
-static __always_inline u64 look_from(const struct pp_queue *queue)
+static __always_inline u64 look_from(u32 id)
 {
-	return queue->nr > starving_look_max && queue->looks % 2 ? SCX_DSQ_ITER_REV : 0;
+	return queue_of(id)->nr > starving_look_max && scale_of(id)->looks % 2 ? SCX_DSQ_ITER_REV
+									       : 0;
 }
 
 /* Move the first task of queue @id that has waited too long to @cpu. */
@@ -28,7 +29,7 @@ verified_once bool take_starving(u32 id, s32 cpu)
 	struct task_struct *p;
 	u32 looked = 0;
 
-	bpf_for_each (scx_dsq, p, id, look_from(queue_of(id))) {
+	bpf_for_each (scx_dsq, p, id, look_from(id)) {
 		struct pp_task *task = task_of(p);
 
 		if (task && pp_is_starving(task->waits_since_ns, now) &&
@@ -52,8 +53,8 @@ verified_once bool has_starving(u32 id, u64 now)
 
 	if (queue->nr <= 0 || (s64)(now - queue->look_ns) < 0)
 		return false;
-	queue->looks++;
-	bpf_for_each (scx_dsq, p, id, look_from(queue)) {
+	scale_of(id)->looks++;
+	bpf_for_each (scx_dsq, p, id, look_from(id)) {
 		struct pp_task *task = task_of(p);
 		u64 begin = task ? task->waits_since_ns : 0;
 

@@ -83,12 +83,14 @@ _Static_assert(PP_MAX_LLCS <= PP_RANK_WORDS * PP_WORD_BITS, "a bit for each LLC"
 static s32 nr_waiting_efficient; /* tasks that wait for efficient CPUs alone */
 
 /* A CPU's own queue on the scale that is common to all of these: see pp_common_lead(); of the queue
- * of an LLC only the latest deadline. Its CPU writes it at each switch, so it has a cache line of
+ * of an LLC what is said so. Its CPU writes it at each switch, so it has a cache line of
  * its own. */
 struct pp_scale {
-	u64 shift;  /* what its clock is behind that scale */
-	u64 front;  /* vtime of its task that has run last */
-	u64 latest; /* of all deadlines in the queue, or that were there before */
+	u64 shift;	    /* what its clock is behind that scale */
+	u64 front;	    /* vtime of its task that has run last */
+	u64 latest;	    /* of all deadlines in the queue, or that were there before */
+	u32 running_weight; /* of the queue of an LLC: see pp_running_weight() */
+	u32 looks;	    /* how often one that has waited too long was looked for */
 } __attribute__((aligned(64)));
 
 static struct pp_scale scales[PP_MAX_QUEUES];
@@ -186,6 +188,25 @@ static __always_inline struct pp_cpu *cpu_state(s32 cpu)
 static __always_inline struct pp_queue *queue_of(u32 id)
 {
 	return &queues[id % PP_MAX_QUEUES];
+}
+
+/* Whether queue @id is of one CPU, not of an LLC. */
+static __always_inline bool is_cpu_queue(u32 id)
+{
+	return id >= PP_CPU_QUEUE_BASE;
+}
+
+static __always_inline struct pp_scale *scale_of(u32 id)
+{
+	return &scales[id % PP_MAX_QUEUES];
+}
+
+/* How many active CPUs serve the queue of LLC @llc. */
+static __always_inline u32 nr_servers(u32 llc)
+{
+	/* What the compiler knows of it the verifier may have lost: keep the bound. */
+	barrier_var(llc);
+	return servers_of_llc[llc % PP_MAX_LLCS] ?: 1;
 }
 
 static __always_inline u32 rank_of(s32 cpu)

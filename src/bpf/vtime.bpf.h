@@ -7,17 +7,6 @@
 
 #include "account.bpf.h"
 
-/* Whether queue @id is of one CPU, not of an LLC. */
-static __always_inline bool is_cpu_queue(u32 id)
-{
-	return id >= PP_CPU_QUEUE_BASE;
-}
-
-static __always_inline struct pp_scale *scale_of(u32 id)
-{
-	return &scales[id % PP_MAX_QUEUES];
-}
-
 /* The clock of a CPU's own queue on the scale that is common to all of these. */
 static __always_inline u64 common_clock(u32 id)
 {

@@ -104,12 +104,14 @@ proptest! {
     #[test]
     fn what_a_task_has_added_is_in_one_word(
         queue in 0..2048u32, class in 0..4u32, ns in 1..3_000_001u32, efficient in 0..2u32, timer in 0..65u32,
+        weight in 1..1u32 << 21,
     ) {
-        let word = native_added_word(&Added { queue, class, ns, efficient, timer });
+        let word = native_added_word(&Added { queue, class, ns, efficient, timer, weight });
         let parts = [native_added_queue, native_added_class, native_added_ns, native_added_efficient];
         prop_assert_eq!(parts.map(|part| part(word)), [queue, class, ns, efficient]);
         prop_assert!(word != 0);
-        let other = native_added_word(&Added { queue, class, ns, efficient, timer: timer + 1 });
+        prop_assert_eq!(native_waiting_word(word), u64::from(weight) << 32 | 1);
+        let other = native_added_word(&Added { queue, class, ns, efficient, timer: timer + 1, weight });
         prop_assert_ne!(word, other, "whose it is");
     }
 

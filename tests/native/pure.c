@@ -115,6 +115,7 @@ EXPORT(int, is_migration_off, (u32 levels, int current, u32 prologue), (levels, 
 EXPORT(u32, prologue_levels, (u32 known, u32 levels), (known, levels))
 EXPORT(u64, added_word, (const struct pp_added *added), (added))
 EXPORT(u32, added_queue, (u64 word), (word))
+EXPORT(u64, waiting_word, (u64 word), (word))
 EXPORT(u32, added_class, (u64 word), (word))
 EXPORT(u32, added_ns, (u64 word), (word))
 EXPORT(u32, added_efficient, (u64 word), (word))
