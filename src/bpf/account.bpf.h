@@ -55,6 +55,20 @@ static __always_inline void account_util(u32 *util_fp, u64 *updated_ns, u64 begi
 	*updated_ns = now;
 }
 
+/* The clock of an LLC's queue passes as those run that go by it, while others wait. */
+static __always_inline void share_clock(const struct pp_task *task, u64 ran)
+{
+	struct pp_queue *queue = queue_of(task->queue);
+	struct pp_scale *scale = scale_of(task->queue);
+
+	if (is_cpu_queue(task->queue) || queue->nr <= 0)
+		return;
+	scale->running_weight = pp_running_weight(scale->running_weight, task->weight, ran);
+	__sync_fetch_and_add(&queue->clock,
+			     pp_clock_share(ran, task->weight, queue->weight, scale->running_weight,
+					    nr_servers(task->queue)));
+}
+
 /* Charge the time since the last account to the running task and its CPU. */
 static __always_inline void account_run(struct pp_task *task, struct pp_cpu *cpu, u64 now)
 {
@@ -74,6 +88,7 @@ static __always_inline void account_run(struct pp_task *task, struct pp_cpu *cpu
 	if (task->off_demand)
 		update_bound_util(cpu, now, ran);
 	task->vtime += pp_vtime_delta(ran, task->weight);
+	share_clock(task, ran);
 	task->run_ns += ran;
 	task->runnable_ns += ran;
 	if (task->charged)
@@ -197,6 +212,7 @@ static __always_inline void account_sleep(struct pp_task *task, const struct pp_
 	if (task->behind && topology.nr_kinds > 1)
 		task->util_est = pp_est_behind(task->util_est, capacity);
 	task->run_ns = 0;
+	task->slept_lag = queue_of(task->queue)->clock - task->vtime;
 	if (task->promised)
 		promise(task, task->promised_node, pp_missing(task->util_est, util), now);
 }

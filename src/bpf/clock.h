@@ -11,15 +11,18 @@
  * Tasks are taken in order of deadline = vtime + request / weight, and a task that has run
  * for dt is at vtime + dt / weight. So V passes at service over the weight of all that
  * compete, without a sum of their weights, and a task that no other competes with moves
- * only itself. lag = V - vtime is what a task is owed. It is bounded on
+ * only itself. But it stands still while tasks come that start at V and are due before those
+ * that wait: the clock of an LLC passes by that rate besides, pp_clock_share().
+ *
+ * lag = V - vtime is what a task is owed. It is bounded on
  * both sides by what the task may use at a time, over its weight:
  *
  *	-(slice + tick) / weight <= lag <= slice / weight
  *
  * A turn that others wait for is no longer than the first, so the bounds take no share
  * from any task that competes; they forgive what was used or not used while none did.
- * Lag is kept as a task moves to another queue. Tasks that are for some CPUs may be owed more,
- * by the tasks of another one of these: see pp_common_lead().
+ * Lag is kept as a task moves to another queue, and in that of an LLC as it sleeps. Tasks that are
+ *for some CPUs may be owed more, by the tasks of another one of these: see pp_common_lead().
  *
  * A CPU that serves two queues, its own and that of its LLC, compares the first task of
  * each: pp_rival_gap(). All times are u64 that wrap around, and are compared by the sign of
@@ -28,7 +31,7 @@
 #ifndef PP_CLOCK_H
 #define PP_CLOCK_H
 
-#include "intf.h"
+#include "added.h"
 
 #define PP_NS_PER_US 1000ULL
 #define PP_NS_PER_MS (1000 * PP_NS_PER_US)
@@ -88,6 +91,38 @@ static inline u64 pp_clock_pass(u64 clock, u64 vtime)
 	return pp_vtime_max(clock, vtime);
 }
 
+/* Over which time the weights of what runs on the CPUs of an LLC are averaged. */
+#define PP_RUNNING_NS (32 * PP_NS_PER_MS)
+/* Parts of PP_QUEUE_WEIGHT_NICE_0 in that average. */
+#define PP_RUNNING_SHIFT 6
+
+/* The average of them after a task of @weight, in PP_WEIGHT_NICE_0, has run for @ran_ns. */
+static inline u32 pp_running_weight(u32 average, u32 weight, u64 ran_ns)
+{
+	u64 now = (u64)pp_queue_weight(weight) << PP_RUNNING_SHIFT;
+
+	if (ran_ns >= PP_RUNNING_NS)
+		return now;
+	return ((u64)average * (PP_RUNNING_NS - ran_ns) + now * ran_ns) / PP_RUNNING_NS;
+}
+
+/*
+ * By how much the clock of an LLC's queue passes as a task of @weight runs for @ran_ns while others
+ * wait there: by its time over the weight of all that compete, as in generalized processor sharing.
+ * By pp_clock_pass() alone it would stand still as long as tasks come that start at it and are due
+ * before those that wait. Of the CPUs' tasks the weight of this one is known, that of the others on
+ * average: were they taken to be as this one, a clock would pass too fast as light tasks run, and
+ * heavy ones lose what they are owed beyond their bound.
+ */
+static inline u64 pp_clock_share(u64 ran_ns, u32 weight, u32 waiting_weight, u32 running_weight,
+				 u32 nr_servers)
+{
+	u64 others = (u64)running_weight * (nr_servers - 1) >> PP_RUNNING_SHIFT;
+
+	return ran_ns * PP_QUEUE_WEIGHT_NICE_0 /
+	       (waiting_weight + pp_queue_weight(weight) + others);
+}
+
 /* The earliest that a task may be: it is owed @owed_ns at most. Used as it joins a queue,
  * and at its ticks: one that has run alone is owed nothing by tasks that had other CPUs. */
 static inline u64 pp_vtime_owed(u64 vtime, u64 clock, u32 weight, u64 owed_ns)
@@ -110,6 +145,14 @@ static inline u64 pp_vtime_join(u64 vtime, u64 clock, u32 weight, u64 tick_ns, u
 	u64 max = clock + pp_vtime_turn(weight, tick_ns);
 
 	return (s64)(vtime - max) > 0 ? max : pp_vtime_owed(vtime, clock, weight, owed_ns);
+}
+
+/* The virtual time of one that wakes, and was owed @lag as it went to sleep: time asleep pays off
+ * what it owes, and gives it nothing. If it did, of many tasks that take turns each would come back
+ * before those that wait all the time. */
+static inline u64 pp_vtime_slept(u64 vtime, u64 clock, s64 lag)
+{
+	return pp_vtime_max(vtime, clock - (lag > 0 ? lag : 0));
 }
 
 /* The same lag by another clock. */

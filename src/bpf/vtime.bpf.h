@@ -86,6 +86,8 @@ verified_once int join_queue(struct pp_task *task __arg_nonnull, u32 id)
 		change_queue(task, id);
 	}
 	task->queue = id;
+	if (!is_cpu_queue(id) && !task->run_ns)
+		task->vtime = pp_vtime_slept(task->vtime, clock, task->slept_lag);
 	if (is_cpu_queue(id) && !task->run_ns) {
 		u64 front = pp_front_for(clock, own_front(id - PP_CPU_QUEUE_BASE), task->weight,
 					 topology.tick_ns);

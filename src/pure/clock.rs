@@ -5,10 +5,11 @@ use std::collections::BTreeMap;
 use proptest::prelude::*;
 
 use super::{
-    MS, Rival, native_clock_pass, native_common_lead, native_curr_deadline, native_deadline,
-    native_front_for, native_is_starving, native_is_worth_moving, native_own_passes,
-    native_rival_gap, native_starving_pause, native_vtime_delta, native_vtime_join,
-    native_vtime_move, native_vtime_wake, native_wake_ahead,
+    MS, Rival, native_clock_pass, native_clock_share, native_common_lead, native_curr_deadline,
+    native_deadline, native_front_for, native_is_starving, native_is_worth_moving,
+    native_own_passes, native_queue_weight, native_rival_gap, native_running_weight,
+    native_starving_pause, native_vtime_delta, native_vtime_join, native_vtime_move,
+    native_vtime_slept, native_vtime_wake, native_wake_ahead,
 };
 use crate::bpf_intf as intf;
 
@@ -138,6 +139,37 @@ fn the_clock_never_goes_back() {
     assert_eq!(native_clock_pass(5, 9), 9);
     assert_eq!(native_clock_pass(9, 5), 9);
     assert_eq!(native_clock_pass(u64::MAX - 1, 3), 3, "it wraps around");
+}
+
+/// The time of each, over the weight of all: as if each were served all the time, by its weight.
+#[test]
+fn the_clock_of_an_llc_passes_as_all_are_served_by_weight() {
+    // On one CPU, the turns of three of weights 100, 300 and 600, two of which wait for the third.
+    let weights = [100, 300, 600].map(|weight| weight * UNIT);
+    let queue = weights.map(|weight| native_queue_weight(weight));
+    let all: u32 = queue.iter().sum();
+    assert_eq!(all, 640, "in units of which nice 0 is 64");
+    let share = |ran, one: usize| native_clock_share(ran, weights[one], all - queue[one], 0, 1);
+    assert_eq!([0, 1, 2].map(|one| share(10 * MS, one)), [MS, MS, MS]);
+    // On four, of tasks of nice 0, of which as many wait.
+    let average = (0..100).fold(0, |average, _| native_running_weight(average, 100 * UNIT, 8 * MS));
+    // It is rounded down at each step.
+    let near = |passed: u64| passed.abs_diff(MS) < MS / 200;
+    assert!(near(native_clock_share(8 * MS, 100 * UNIT, 4 * 64, average, 4)), "{average}");
+    assert!(native_running_weight(0, 100 * UNIT, 50 * MS) >= average, "longer than it remembers");
+    // A light one there knows of the three heavy ones beside it.
+    assert!(near(native_clock_share(31 * MS, 100 * UNIT, 0, 10 * average, 4)));
+    assert!(native_clock_share(20 * MS, 1, 0, 0, 1) > 0, "the lightest alone");
+}
+
+#[test]
+fn sleep_pays_debts_and_earns_nothing() {
+    let clock = 1000 * MS;
+    let slept = |vtime, lag: i64| native_vtime_slept(vtime, clock, lag);
+    assert_eq!(slept(clock + MS, -2), clock + MS, "what it owes still");
+    assert_eq!(slept(clock - 50 * MS, -2), clock, "and no more");
+    assert_eq!(slept(clock - 50 * MS, 2), clock - 2, "what it was owed");
+    assert_eq!(slept(clock - 2, 2), clock - 2, "the clock stood still");
 }
 
 #[test]

@@ -54,6 +54,11 @@ EXPORT(int, is_worth_moving, (s64 lead, u32 weight, u64 tick_ns, int cut),
        (lead, weight, tick_ns, cut))
 EXPORT(u64, vtime_move, (u64 vtime, u64 from, u64 to), (vtime, from, to))
 EXPORT(u64, clock_pass, (u64 clock, u64 vtime), (clock, vtime))
+EXPORT(u32, queue_weight, (u32 weight), (weight))
+EXPORT(u32, running_weight, (u32 average, u32 weight, u64 ran), (average, weight, ran))
+EXPORT(u64, clock_share, (u64 ran, u32 weight, u32 waiting, u32 running, u32 servers),
+       (ran, weight, waiting, running, servers))
+EXPORT(u64, vtime_slept, (u64 vtime, u64 clock, s64 lag), (vtime, clock, lag))
 EXPORT(s64, rival_gap, (const struct pp_rival *a, const struct pp_rival *b, u64 *offset),
        (a, b, offset))
 EXPORT(u64, own_passes, (const struct pp_rival *own, const struct pp_rival *shared, u64 offset),

@@ -217,6 +217,26 @@ fn who_hardly_sleeps_has_its_share_beside_hogs() {
     }
 }
 
+/// Who waits all the time has its share beside many that take turns: each of these has slept, and is
+/// due before it as it comes.
+#[test]
+fn a_team_has_its_share_beside_many_that_take_turns() {
+    for mode in ["eevdf", "packing", "spread"] {
+        for (run_ms, cpus, runs_min) in [(1.0, "0-3", 480), (0.3, "0-3", 480)] {
+            let tasks = format!(
+                "[[task]]\nname = 'messages'\ncount = 2\ncpus = '{cpus}'\n\
+                 exchange = {{ tasks = 20, messages = 2, run_ms = {run_ms} }}\n\
+                 [[task]]\nname = 'team'\ncpus = '{cpus}'\n\
+                 fork_join = {{ workers = 2, run_ms = 5, leader_ms = 1.5, period_ms = 0 }}\n"
+            );
+            let runs = last_on("vm4", mode, &tasks).activations;
+            println!("beside messages of {run_ms} ms on CPUs {cpus} in {mode}: {runs} runs");
+            // If sleep earned anything, or the clock stood still as they come, a third of it.
+            assert!(runs >= runs_min, "beside messages of {run_ms} ms in {mode}: {runs} runs");
+        }
+    }
+}
+
 /// Tasks that wake often beside a hog on each CPU: how often they run in 10 s, all of them together.
 #[test]
 fn who_wakes_often_has_its_share_beside_hogs() {
