@@ -147,6 +147,9 @@ static inline u64 pp_vtime_join(u64 vtime, u64 clock, u32 weight, u64 tick_ns, u
 	return (s64)(vtime - max) > 0 ? max : pp_vtime_owed(vtime, clock, weight, owed_ns);
 }
 
+/* More than any task is owed: it keeps its virtual time. */
+#define PP_LAG_KEPT (1LL << 62)
+
 /* The virtual time of one that wakes, and was owed @lag as it went to sleep: time asleep pays off
  * what it owes, and gives it nothing. If it did, of many tasks that take turns each would come back
  * before those that wait all the time. */

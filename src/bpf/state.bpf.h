@@ -103,7 +103,7 @@ static u32 nr_hotplugs;
 
 struct pp_task {
 	u64 vtime;		    /* by the clock of queue @queue */
-	s64 slept_lag;		    /* what it was owed as it last went to sleep */
+	s64 slept_lag;		    /* owed as it went to sleep, until it is queued */
 	u64 updated_ns;		    /* the time that util_fp stands for */
 	u64 born_ns;		    /* when it became ours */
 	u64 run_ns;		    /* so far in this run, from wakeup to sleep */

@@ -86,8 +86,11 @@ verified_once int join_queue(struct pp_task *task __arg_nonnull, u32 id)
 		change_queue(task, id);
 	}
 	task->queue = id;
-	if (!is_cpu_queue(id) && !task->run_ns)
+	if (!is_cpu_queue(id) && !task->run_ns) {
 		task->vtime = pp_vtime_slept(task->vtime, clock, task->slept_lag);
+		/* What it waits for from now on it is owed, wherever it is put then. */
+		task->slept_lag = PP_LAG_KEPT;
+	}
 	if (is_cpu_queue(id) && !task->run_ns) {
 		u64 front = pp_front_for(clock, own_front(id - PP_CPU_QUEUE_BASE), task->weight,
 					 topology.tick_ns);

@@ -170,6 +170,7 @@ fn sleep_pays_debts_and_earns_nothing() {
     assert_eq!(slept(clock - 50 * MS, -2), clock, "and no more");
     assert_eq!(slept(clock - 50 * MS, 2), clock - 2, "what it was owed");
     assert_eq!(slept(clock - 2, 2), clock - 2, "the clock stood still");
+    assert_eq!(slept(clock - 50 * MS, 1 << 62), clock - 50 * MS, "one that has not slept");
 }
 
 #[test]
