@@ -60,13 +60,16 @@ static __always_inline void share_clock(const struct pp_task *task, u64 ran)
 {
 	struct pp_queue *queue = queue_of(task->queue);
 	struct pp_scale *scale = scale_of(task->queue);
+	u32 running;
 
 	if (is_cpu_queue(task->queue) || queue->nr <= 0)
 		return;
-	scale->running_weight = pp_running_weight(scale->running_weight, task->weight, ran);
-	__sync_fetch_and_add(&queue->clock,
-			     pp_clock_share(ran, task->weight, queue->weight, scale->running_weight,
-					    nr_servers(task->queue)));
+	running = pp_running_weight(scale->running_weight, task->weight, ran);
+	/* Mostly it is the same: all CPUs of the LLC read it. */
+	if (running != scale->running_weight)
+		scale->running_weight = running;
+	__sync_fetch_and_add(&queue->clock, pp_clock_share(ran, task->weight, queue->weight,
+							   running, nr_servers(task->queue)));
 }
 
 /* Charge the time since the last account to the running task and its CPU. */
