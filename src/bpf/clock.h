@@ -22,7 +22,7 @@
  * A turn that others wait for is no longer than the first, so the bounds take no share
  * from any task that competes; they forgive what was used or not used while none did.
  * Lag is kept as a task moves to another queue, and in that of an LLC as it sleeps. Tasks that are
- *for some CPUs may be owed more, by the tasks of another one of these: see pp_common_lead().
+ * for some CPUs may be owed more, by the tasks of another one of these: see pp_common_lead().
  *
  * A CPU that serves two queues, its own and that of its LLC, compares the first task of
  * each: pp_rival_gap(). All times are u64 that wrap around, and are compared by the sign of
@@ -93,10 +93,10 @@ static inline u64 pp_clock_pass(u64 clock, u64 vtime)
 
 /* Over which time the weights of what runs on the CPUs of an LLC are averaged. */
 #define PP_RUNNING_NS (32 * PP_NS_PER_MS)
-/* Parts of PP_QUEUE_WEIGHT_NICE_0 in that average. */
+/* That average is in parts of the unit in which the weights that wait are: 64 of them. */
 #define PP_RUNNING_SHIFT 6
 
-/* The average of them after a task of @weight, in PP_WEIGHT_NICE_0, has run for @ran_ns. */
+/* The average after a task of @weight (shares.h) has run for @ran_ns. */
 static inline u32 pp_running_weight(u32 average, u32 weight, u64 ran_ns)
 {
 	u64 now = (u64)pp_queue_weight(weight) << PP_RUNNING_SHIFT;

@@ -9,6 +9,8 @@
 
 /* Several limits may share a DSQ and its timer: then more tasks are looked at, and nothing else. */
 #define PP_HELD_QUEUES 64
+_Static_assert(PP_HELD_QUEUES < 1 << (PP_ADDED_WEIGHT_SHIFT - PP_ADDED_TIMER_SHIFT),
+	       "a timer, from 1 on");
 #define PP_HELD_QUEUE_BASE (2 * PP_MAX_QUEUES)
 
 /* Until the timer looks again for a task that was about to be held as it looked. */

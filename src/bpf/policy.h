@@ -108,6 +108,8 @@ static inline u64 pp_queued_work(u64 left_ns)
 	return left_ns < PP_SLICE_SHARED_NS ? left_ns + 1 : PP_SLICE_SHARED_NS;
 }
 
+_Static_assert(PP_SLICE_SHARED_NS < 1ULL << PP_ADDED_QUEUE_SHIFT, "see pp_added_word()");
+
 /* The same of a class, at least. */
 static inline u64 pp_class_min(u32 run_class)
 {

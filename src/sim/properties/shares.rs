@@ -217,8 +217,8 @@ fn who_hardly_sleeps_has_its_share_beside_hogs() {
     }
 }
 
-/// Who waits all the time has its share beside many that take turns: each of these has slept, and is
-/// due before it as it comes.
+/// A task that waits all the time has its share beside many that take turns: each of these has slept, and
+/// is due before it as it comes.
 #[test]
 fn a_team_has_its_share_beside_many_that_take_turns() {
     for mode in ["eevdf", "packing", "spread"] {
