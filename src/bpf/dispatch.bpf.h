@@ -117,7 +117,7 @@ static __always_inline bool may_stay(struct task_struct *prev, const struct pp_t
 
 /* Let @prev go on, if it may. One that may have its CPU without ticks must be placed again for
  * that, by place_bound(). */
-static __always_inline bool stays(struct task_struct *prev, s32 cpu)
+verified_once bool stays(struct task_struct *prev __arg_trusted, s32 cpu)
 {
 	struct pp_task *task = task_of(prev);
 
@@ -129,6 +129,18 @@ static __always_inline bool stays(struct task_struct *prev, s32 cpu)
 		pass_clock(task);
 	scx_bpf_task_set_slice(prev, PP_SLICE_ALONE_NS);
 	return true;
+}
+
+/* Whether the task whose turn has ended here goes on, as the one of its LLC's queue that goes first
+ * has been taken by another CPU. The ticks of all CPUs come at the same instant, and each may see
+ * the same one; and the kernel puts back what a CPU ran only when that has looked for another task.
+ * So of three heavy tasks on two CPUs none waits just then, and the second CPU would take a light
+ * one. */
+verified_once bool goes_on(struct task_struct *prev __arg_trusted __arg_nullable, s32 cpu)
+{
+	cpu_state(cpu)->turn_over = 0;
+	return prev && (prev->scx.flags & SCX_TASK_QUEUED) && queue_of(cpu_queue(cpu))->nr <= 0 &&
+	       !due_before_curr(llc_queue(cpu), cpu) && stays(prev, cpu);
 }
 
 /* Move to @cpu what find_starving() or find_stranded() has found in queue @id. */
@@ -152,6 +164,8 @@ static __always_inline void dispatch_cpu(s32 cpu, struct task_struct *prev)
 		if (take_found(starving - 1, cpu))
 			return;
 	}
+	if (state->turn_over && goes_on(prev, cpu))
+		return;
 	if (is_active(cpu) ? take_active(cpu, state->dispatches) : take_surplus(cpu))
 		return;
 	if (prev && (prev->scx.flags & SCX_TASK_QUEUED) && stays(prev, cpu))
@@ -183,13 +197,15 @@ static __always_inline void relieve(s32 cpu)
 	scx_bpf_kick_cpu(idle, 0);
 }
 
-/* Whether what runs on @cpu is still due before all that wait: a heavy task
- * runs for several slices, for it is not in the queue when the next is taken. */
-static __always_inline bool still_first(s32 cpu)
+/* The queue, plus 1, whose first task is due before what runs on @cpu; 0: there is none. A heavy
+ * task runs for several slices, for it is not in the queue when the next is taken. */
+static __always_inline u32 due_queue(s32 cpu)
 {
-	return !scx_bpf_dsq_nr_queued(SCX_DSQ_LOCAL_ON | cpu) &&
-	       !due_before_curr(cpu_queue(cpu), cpu) &&
-	       !(is_active(cpu) && due_before_curr(llc_queue(cpu), cpu));
+	u32 own = cpu_queue(cpu), shared = llc_queue(cpu);
+
+	if (scx_bpf_dsq_nr_queued(SCX_DSQ_LOCAL_ON | cpu) || due_before_curr(own, cpu))
+		return own + 1;
+	return is_active(cpu) && due_before_curr(shared, cpu) ? shared + 1 : 0;
 }
 
 /* One without a slice is back from a real-time class, where a lock that it held has taken it: the
@@ -221,15 +237,21 @@ static __always_inline void end_turn(struct task_struct *p, const struct pp_task
 				     u64 now)
 {
 	bool waits = others_wait(cpu);
+	u32 due = 0;
 
 	if (find_stranded(cpu, now) || (waits && find_starving(cpu, now))) {
 		scx_bpf_task_set_slice(p, 0);
-	} else if (!waits || (task && still_first(cpu))) {
+		return;
+	}
+	if (waits)
+		due = task ? due_queue(cpu) : cpu_queue(cpu) + 1;
+	if (!due) {
 		if (task)
 			pass_clock(task);
 		if (waits)
 			scx_bpf_task_set_slice(p, PP_SLICE_ALONE_NS);
 	} else if (is_slice_over(cpu, now)) {
+		cpu_state(cpu)->turn_over = due - 1 == cpu_state(cpu)->curr_queue;
 		scx_bpf_task_set_slice(p, 0);
 	}
 }

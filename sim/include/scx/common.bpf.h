@@ -20,11 +20,17 @@
 #define __noinline __attribute__((noinline))
 #define __weak __attribute__((weak))
 #define __arg_trusted
+#define __arg_nullable
 #define __arg_nonnull
 #define barrier_var(var) __asm__ volatile("" : "+r"(var))
 
 /* Values of Linux 7.2 (kernel/sched/ext_internal.h, include/linux/sched/ext.h). */
-enum scx_enq_flags { SCX_ENQ_WAKEUP = 1ULL, SCX_ENQ_LAST = 1ULL << 41 };
+enum scx_enq_flags {
+	SCX_ENQ_WAKEUP = 1ULL,
+	SCX_ENQ_IMMED = 1ULL << 33,
+	SCX_ENQ_REENQ = 1ULL << 40,
+	SCX_ENQ_LAST = 1ULL << 41
+};
 enum scx_wake_flags { SCX_WAKE_SYNC = 16 };
 enum scx_kick_flags { SCX_KICK_PREEMPT = 2 };
 enum scx_dsq_id_flags { SCX_DSQ_GLOBAL = 1ULL << 63 | 1, SCX_DSQ_LOCAL_ON = 3ULL << 62 };
