@@ -22,6 +22,8 @@
 
 #undef SCX_ENQ_WAKEUP
 #undef SCX_ENQ_LAST
+#undef SCX_ENQ_REENQ
+#undef SCX_ENQ_IMMED
 #undef SCX_KICK_PREEMPT
 #undef SCX_SLICE_INF
 #undef SCX_DSQ_GLOBAL
@@ -31,12 +33,27 @@
 
 #define SCX_ENQ_WAKEUP bpf_core_enum_value(enum scx_enq_flags, SCX_ENQ_WAKEUP)
 #define SCX_ENQ_LAST bpf_core_enum_value(enum scx_enq_flags, SCX_ENQ_LAST)
+#define SCX_ENQ_REENQ bpf_core_enum_value(enum scx_enq_flags, SCX_ENQ_REENQ)
 #define SCX_KICK_PREEMPT bpf_core_enum_value(enum scx_kick_flags, SCX_KICK_PREEMPT)
 #define SCX_DSQ_GLOBAL bpf_core_enum_value(enum scx_dsq_id_flags, SCX_DSQ_GLOBAL)
 #define SCX_SLICE_INF bpf_core_enum_value(enum scx_public_consts, SCX_SLICE_INF)
 #define SCX_DSQ_LOCAL_ON bpf_core_enum_value(enum scx_dsq_id_flags, SCX_DSQ_LOCAL_ON)
 #define SCX_DSQ_ITER_REV bpf_core_enum_value(enum scx_dsq_iter_flags, SCX_DSQ_ITER_REV)
 #define SCX_TASK_QUEUED bpf_core_enum_value(enum scx_ent_flags, SCX_TASK_QUEUED)
+
+/* Not inline, as task_group_of(). */
+static __noinline u64 enq_immed_flag(void)
+{
+	return bpf_core_enum_value(enum scx_enq_flags, SCX_ENQ_IMMED);
+}
+
+/* With this flag a task that is put in the local DSQ of an idle CPU, which a real-time task then
+ * takes, comes back to ops.enqueue: since Linux 7.1. Before, it stays there until that one is done,
+ * as no other CPU can take it. */
+static __always_inline u64 enq_immed(void)
+{
+	return bpf_core_enum_value_exists(enum scx_enq_flags, SCX_ENQ_IMMED) ? enq_immed_flag() : 0;
+}
 
 /* Only with CONFIG_UCLAMP_TASK; libbpf finds the fields by these names. Without a name for
  * the inner struct it searches the kernel's types once, not twice: 10 ms at each load. */

@@ -107,7 +107,8 @@ s32 BPF_STRUCT_OPS(powerpack_select_cpu, struct task_struct *p, s32 prev_cpu, u6
 	count(stacks ? PP_EV_WAKE_SYNC : PP_EV_WAKE_IDLE);
 	note_why(p, task, stacks ? PP_WHY_WAKER : PP_WHY_IDLE, cpu);
 	/* Bound it is not, or this would not be called. */
-	run_by(p, task, cpu, is_for_some_cpus(task) ? cpu_queue(cpu) : llc_queue(cpu), 0);
+	run_by(p, task, cpu, is_for_some_cpus(task) ? cpu_queue(cpu) : llc_queue(cpu),
+	       stacks ? 0 : enq_immed());
 	return cpu;
 }
 
@@ -143,6 +144,9 @@ void BPF_STRUCT_OPS(powerpack_enqueue, struct task_struct *p, u64 enq_flags)
 	}
 	leave_queue(task);
 	end_hold(task);
+	/* It was in the local DSQ. */
+	if (enq_flags & SCX_ENQ_REENQ)
+		state->direct_waiting = 0;
 	/* The kernel does not call ops.select_cpu for a task that may run on one CPU only. */
 	if (enq_flags & SCX_ENQ_WAKEUP)
 		note_wakeup(task);

@@ -141,8 +141,7 @@ verified_once s64 lead_of(const struct pp_task *task __arg_nonnull, s32 cpu, s32
  * for another one have had more for their weight. */
 verified_once s32 fairest_queue(const struct pp_task *task __arg_nonnull, s32 here, u32 end)
 {
-	u64 now = scx_bpf_now();
-	bool cut = since(now, cpu_state(here)->taken_ns) < topology.tick_ns;
+	bool cut = since(scx_bpf_now(), cpu_state(here)->taken_ns) < topology.tick_ns;
 	struct pp_walk walk = walk_from(rank_of(here));
 	s64 lead_max = 0;
 	s32 best = here;
@@ -157,7 +156,9 @@ verified_once s32 fairest_queue(const struct pp_task *task __arg_nonnull, s32 he
 
 		if (cpu < 0)
 			break;
-		if (cpu == here || !may_use(task, cpu, end) || is_rt_busy(cpu_state(cpu), now))
+		/* Not to one that a real-time task has just taken, either: for how long is not
+		 * known. */
+		if (cpu == here || !may_use(task, cpu, end) || cpu_state(cpu)->rt_since_ns)
 			continue;
 		if (!has_own_rivals(cpu))
 			return cpu;

@@ -60,7 +60,7 @@ static __always_inline void run_by(struct task_struct *p, struct pp_task *task, 
 	scx_bpf_dsq_insert(p, SCX_DSQ_LOCAL_ON | cpu, slice_on(p, task, cpu), enq_flags);
 }
 
-/* The same by the clock that @p goes by on @cpu. */
+/* The same by the clock that @p goes by on @cpu. With enq_immed() if that is idle. */
 verified_once int run_on(struct task_struct *p __arg_trusted, struct pp_task *task __arg_nonnull,
 			 s32 cpu, u64 enq_flags)
 {
@@ -265,7 +265,7 @@ verified_once bool spill(struct task_struct *p __arg_trusted, struct pp_task *ta
 		if (cpu < 0)
 			return false;
 		note_why(p, task, PP_WHY_SPILLED, cpu);
-		run_on(p, task, cpu, enq_flags);
+		run_on(p, task, cpu, enq_flags | enq_immed());
 	} else {
 		note_why(p, task, PP_WHY_SPILLED, cpu);
 		join_queue(task, cpu_queue(here));
@@ -291,7 +291,7 @@ verified_once int place_free(struct task_struct *p __arg_trusted,
 		idle = claim_for_scope(scope, task, here);
 		if (idle >= 0) {
 			note_why(p, task, PP_WHY_IDLE, idle);
-			run_on(p, task, idle, enq_flags);
+			run_on(p, task, idle, enq_flags | enq_immed());
 			scx_bpf_kick_cpu(idle, 0);
 			return 0;
 		}

@@ -158,6 +158,13 @@ static __always_inline struct pp_takeable takeable_by(s32 cpu)
 	return ranks;
 }
 
+/* Whether a CPU that is to stay idle takes what waits for @other nevertheless: a real-time task has
+ * that, for nobody knows how long, or it does not come to it in time. */
+static __always_inline bool needs_help(s32 other, u64 now)
+{
+	return cpu_state(other)->rt_since_ns || is_own_overdue(cpu_queue(other), now);
+}
+
 /* A CPU with nothing to do: what waits for another one and may run here. */
 static bool take_from_cpus(s32 cpu)
 {
@@ -182,9 +189,7 @@ static bool take_from_cpus(s32 cpu)
 		}
 		if (!is_rank_waiting(rank_of(other)) || is_back_soon(cpu_state(other), now))
 			continue;
-		if ((is_active(cpu) || cpu_state(other)->rt_preempts == PP_RT_KEEPS_CONFINED ||
-		     is_own_overdue(cpu_queue(other), now)) &&
-		    take_first(cpu_queue(other))) {
+		if ((is_active(cpu) || needs_help(other, now)) && take_first(cpu_queue(other))) {
 			count(PP_EV_STEAL);
 			return true;
 		}

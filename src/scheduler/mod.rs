@@ -347,9 +347,14 @@ const _: () = {
 mod tests {
     use std::fs;
 
-    /// Compiled into the BPF side or made by its macros, not looked up.
-    const NOT_LOOKED_UP: [&str; 4] =
-        ["SCX_WAKE_SYNC", "SCX_OPS_ENQ_LAST", "SCX_OPS_ENQ_EXITING", "SCX_OPS_DEFINE"];
+    /// Compiled into the BPF side or made by its macros, not looked up; and one that not every kernel has.
+    const NOT_LOOKED_UP: [&str; 5] = [
+        "SCX_WAKE_SYNC",
+        "SCX_OPS_ENQ_LAST",
+        "SCX_OPS_ENQ_EXITING",
+        "SCX_OPS_DEFINE",
+        "SCX_ENQ_IMMED",
+    ];
 
     /// One that is not is 0 there, without a word.
     #[test]
