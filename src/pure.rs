@@ -203,7 +203,8 @@ unsafe extern "C" {
     safe fn native_util_behind(capacity: u32, largest: u32) -> u32;
     safe fn native_fit_kind(util: u32, min: u32, max: u32, of_kind: &[u32; 4], nr: u32) -> u32;
     safe fn native_scope_of(policy: &pp_policy, need: &Need) -> u32;
-    safe fn native_stacks(policy: &pp_policy, scope: u32, groups: i32) -> i32;
+    safe fn native_stacks(policy: &pp_policy, scope: u32, groups: i32, runs_on: u64) -> i32;
+    safe fn native_runs_on(expected: u64, ran: u64) -> u64;
     safe fn native_perf_target(
         cpu_util: u32,
         task_util: u32,

@@ -92,7 +92,7 @@ s32 BPF_STRUCT_OPS(powerpack_select_cpu, struct task_struct *p, s32 prev_cpu, u6
 	/* Left to ops.enqueue, which holds it. */
 	if (is_throttled(task))
 		return prev_cpu;
-	waker_first = sync && pp_stacks(policy_now(), scope, topology.group_run_ns != 0);
+	waker_first = sync && waker_makes_way(scope, here, now);
 	cpu = waker_first ? -1 : claim_for_scope(scope, task, prev_cpu);
 	/* Where all are busy the waker's CPU is free next. */
 	stacks = cpu < 0 && sync && can_stack(task, scope, here, now);
@@ -188,6 +188,7 @@ void BPF_STRUCT_OPS(powerpack_running, struct task_struct *p)
 	begin_turn(p, state, now);
 	state->direct_waiting = 0;
 	state->curr_run_ns = task_run_pessimistic(task);
+	begin_waker(task, cpu);
 	task->off_demand = is_off_demand(task, cpu);
 	leave_queue(task);
 	end_hold(task);
@@ -240,6 +241,7 @@ void BPF_STRUCT_OPS(powerpack_stopping, struct task_struct *p, bool runnable)
 	end_misfit(cpu);
 	if (!task)
 		return;
+	end_waker(task, cpu, now);
 	if (task->charged)
 		end_limited(task);
 	follow_cgroup(p, task, now, stop_of(p, runnable));

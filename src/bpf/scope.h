@@ -75,13 +75,27 @@ static inline u32 pp_scope_of(const struct pp_policy *policy, const struct pp_ne
 	return policy->whole_groups && task->is_short ? PP_SCOPE_PACKED : PP_SCOPE_ACTIVE;
 }
 
-/* Whether a task of @scope takes the CPU of the one that wakes it and makes way for it. Where there
- * are @groups only what is packed inside one: the others are to overlap. */
-static inline int pp_stacks(const struct pp_policy *policy, u32 scope, int groups)
+/* For how long a task may run on after it has woken another one that takes its CPU: about what it
+ * takes to wake an idle CPU instead. */
+#define PP_RUNS_ON_MAX_NS (20 * PP_NS_PER_US)
+
+/* For how long a task is expected to run on that has said, as it woke another one, that it makes
+ * way for it, and ran on for @ran_ns. One that has more to do at times is not to be waited for:
+ * what is longer counts for more, and is remembered longer. */
+static inline u64 pp_runs_on(u64 expected_ns, u64 ran_ns)
+{
+	return ran_ns >= expected_ns ? expected_ns + (ran_ns - expected_ns) / 2
+				     : expected_ns - (expected_ns - ran_ns) / 16;
+}
+
+/* Whether a task of @scope takes the CPU of the one that wakes it and makes way for it, unless that
+ * is expected to run on for @runs_on_ns. Where there are @groups only what is packed inside one:
+ * the others are to overlap. */
+static inline int pp_stacks(const struct pp_policy *policy, u32 scope, int groups, u64 runs_on_ns)
 {
 	u32 packed = policy->whole_groups && groups ? PP_SCOPE_PACKED : PP_SCOPE_ACTIVE;
 
-	return policy->sync_stacks && scope == packed;
+	return policy->sync_stacks && scope == packed && runs_on_ns <= PP_RUNS_ON_MAX_NS;
 }
 
 /* Whether a task may leave its scope for any usable CPU if that has no idle one: to

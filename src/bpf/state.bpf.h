@@ -95,6 +95,15 @@ struct pp_scale {
 
 static struct pp_scale scales[PP_MAX_QUEUES];
 
+/* What a CPU runs as one that wakes others. Its CPU alone writes and reads it. */
+struct pp_waker {
+	u64 made_way_ns; /* when it first said that it makes way for the one that it woke; 0: not
+			    yet */
+	u64 runs_on_ns;	 /* for how long it is expected to run on after that */
+} __attribute__((aligned(64)));
+
+static struct pp_waker wakers[PP_MAX_CPUS];
+
 /* Bumped when a cgroup's limit or workload changes, and when a CPU comes or goes: tasks look up
  * again what they know of these. */
 u32 cgroup_generation; /* by the agent too, when it has set its table */
@@ -108,6 +117,7 @@ struct pp_task {
 	u64 born_ns;		    /* when it became ours */
 	u64 run_ns;		    /* so far in this run, from wakeup to sleep */
 	u64 run_est_ns;		    /* expected length of a run */
+	u64 runs_on_ns;		    /* see pp_runs_on() */
 	u64 expected_wait_ns;	    /* for the active CPUs, when that was last computed */
 	u64 woken_ns;		    /* when it woke, if that is watched; 0: it has run since */
 	u64 added;		    /* to a queue: see added.h; 0: nothing, as it runs */
@@ -195,6 +205,11 @@ static __always_inline struct pp_queue *queue_of(u32 id)
 static __always_inline bool is_cpu_queue(u32 id)
 {
 	return id >= PP_CPU_QUEUE_BASE;
+}
+
+static __always_inline struct pp_waker *waker_on(s32 cpu)
+{
+	return &wakers[(u32)cpu % PP_MAX_CPUS];
 }
 
 static __always_inline struct pp_scale *scale_of(u32 id)

@@ -7,11 +7,23 @@ fn what_is_packed_stacks_on_its_waker() {
     let (packing, active) = (packing(4), intf::pp_scope_PP_SCOPE_ACTIVE);
     let (energy, packed) =
         (pp_policy { whole_groups: 1, ..packing }, intf::pp_scope_PP_SCOPE_PACKED);
-    let stacks = |policy, scope, groups: bool| native_stacks(policy, scope, groups.into()) == 1;
+    let stacks = |policy, scope, groups: bool| native_stacks(policy, scope, groups.into(), 0) == 1;
     assert!(stacks(&packing, active, false) && !stacks(&packing, packed, true));
     assert!(stacks(&energy, packed, true) && !stacks(&energy, active, true), "it may overlap");
     assert!(stacks(&energy, active, false), "without groups it is packing");
     assert!(!stacks(&pp_policy { sync_stacks: 0, ..packing }, active, false));
+}
+
+#[test]
+fn nothing_stacks_on_a_waker_that_runs_on() {
+    let stacks =
+        |runs_on| native_stacks(&packing(4), intf::pp_scope_PP_SCOPE_ACTIVE, 0, runs_on) == 1;
+    assert!(stacks(20_000) && !stacks(20_001));
+    let expected = |ran: &[u64]| ran.iter().fold(0, |known, &ran| native_runs_on(known, ran));
+    assert!(stacks(expected(&[3000; 100])), "a system call or two");
+    assert!(!stacks(expected(&[100_000])), "at once");
+    assert!(!stacks(expected(&[&[100_000][..], &[3000; 9][..]].concat().repeat(10))), "one in ten");
+    assert!(stacks(expected(&[&[100_000][..], &[3000; 20][..]].concat())), "once");
 }
 
 #[test]

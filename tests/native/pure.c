@@ -128,8 +128,9 @@ EXPORT(u32, hold, (u16 nr, u32 limit), (nr, limit))
 EXPORT(u32, hold_limit, (u32 hold), (hold))
 EXPORT(u64, front_for, (u64 clock, u64 front, u32 weight, u64 tick), (clock, front, weight, tick))
 EXPORT(u32, scope_of, (const struct pp_policy *policy, const struct pp_need *need), (policy, need))
-EXPORT(int, stacks, (const struct pp_policy *policy, u32 scope, int groups),
-       (policy, scope, groups))
+EXPORT(int, stacks, (const struct pp_policy *policy, u32 scope, int groups, u64 runs_on),
+       (policy, scope, groups, runs_on))
+EXPORT(u64, runs_on, (u64 expected, u64 ran), (expected, ran))
 EXPORT(u32, perf_target, (u32 cpu_util, u32 task_util, int race, u32 capacity, u32 floor),
        (cpu_util, task_util, race, capacity, floor))
 EXPORT(int, perf_known, (u64 age_ns, u32 nr_runs), (age_ns, nr_runs))

@@ -239,6 +239,22 @@ fn a_team_has_its_share_beside_many_that_take_turns() {
     }
 }
 
+/// Two that hand on two messages work at the same time: the one that says that it makes way for the other, and runs on, is
+/// not waited for.
+#[test]
+fn two_that_both_have_work_do_not_share_a_cpu() {
+    for run_ms in [0.04, 0.1, 0.5] {
+        let tasks = format!(
+            "[[task]]\nname = 'two'\nexchange = {{ tasks = 2, messages = 2, run_ms = {run_ms} }}\n"
+        );
+        let runs =
+            ["eevdf", "packing", "energy"].map(|mode| last_on("vm4", mode, &tasks).activations);
+        println!("messages of {run_ms} ms: EEVDF, packing, energy {runs:?} runs");
+        // Half of them on one CPU.
+        assert!(runs[1..].iter().all(|&ours| ours * 10 >= runs[0] * 9), "{runs:?}");
+    }
+}
+
 /// Tasks that wake often beside a hog on each CPU: how often they run in 10 s, all of them together.
 #[test]
 fn who_wakes_often_has_its_share_beside_hogs() {
