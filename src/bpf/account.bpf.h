@@ -122,6 +122,13 @@ static __always_inline void account_rt(struct pp_cpu *cpu, u64 now)
 	cpu->rt_ns += ran;
 }
 
+/* Whether a real-time task is known to have a CPU, for however long: one that has preempted nothing
+ * is known only after a while, as each switch begins like that. */
+static __always_inline bool has_rt(const struct pp_cpu *cpu, u64 now)
+{
+	return cpu->rt_preempts || rt_used_since(cpu, now);
+}
+
 /* Whether real-time tasks keep a CPU for long. */
 static __always_inline bool is_rt_busy(const struct pp_cpu *cpu, u64 now)
 {

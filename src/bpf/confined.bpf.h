@@ -109,7 +109,7 @@ verified_once int place_confined(struct task_struct *p __arg_trusted,
 
 	if (claimed) {
 		note_why(p, task, PP_WHY_CHOSEN_IDLE, cpu);
-		run_on(p, task, cpu, enq_flags | enq_immed());
+		run_on(p, task, cpu, on_idle(enq_flags));
 		scx_bpf_kick_cpu(cpu, 0);
 		return 0;
 	}

@@ -131,8 +131,8 @@ verified_once bool stays(struct task_struct *prev __arg_trusted, s32 cpu)
 	return true;
 }
 
-/* Whether the task whose turn has ended here goes on, as the one of its LLC's queue that goes first
- * has been taken by another CPU. The ticks of all CPUs come at the same instant, and each may see
+/* Whether the task whose turn has ended here goes on, as the one of its queue that goes first has
+ * been taken by another CPU. The ticks of all CPUs come at the same instant, and each may see
  * the same one; and the kernel puts back what a CPU ran only when that has looked for another task.
  * So of three heavy tasks on two CPUs none waits just then, and the second CPU would take a light
  * one. */
@@ -176,6 +176,9 @@ static __always_inline void dispatch_cpu(s32 cpu, struct task_struct *prev)
 	 * which ops.update_idle is not notified: set its bit, then look again, as a task
 	 * may have been queued in between. */
 	if (!prev && !test_idle(rank_of(cpu)) && state->online) {
+		/* A real-time task that was to run here may have gone before it did. */
+		if (state->rt_since_ns)
+			account_rt(state, scx_bpf_now());
 		set_idle(rank_of(cpu), true);
 		if (is_active(cpu))
 			take_from(llc_queue(cpu));
@@ -203,7 +206,7 @@ static __always_inline u32 due_queue(s32 cpu)
 {
 	u32 own = cpu_queue(cpu), shared = llc_queue(cpu);
 
-	if (scx_bpf_dsq_nr_queued(SCX_DSQ_LOCAL_ON | cpu) || due_before_curr(own, cpu))
+	if (due_before_curr(own, cpu))
 		return own + 1;
 	return is_active(cpu) && due_before_curr(shared, cpu) ? shared + 1 : 0;
 }
@@ -236,22 +239,24 @@ static __always_inline bool is_slice_over(s32 cpu, u64 now)
 static __always_inline void end_turn(struct task_struct *p, const struct pp_task *task, s32 cpu,
 				     u64 now)
 {
-	bool waits = others_wait(cpu);
+	struct pp_cpu *state = cpu_state(cpu);
+	bool waits = others_wait(cpu), direct = scx_bpf_dsq_nr_queued(SCX_DSQ_LOCAL_ON | cpu);
 	u32 due = 0;
 
+	state->turn_over = 0;
 	if (find_stranded(cpu, now) || (waits && find_starving(cpu, now))) {
 		scx_bpf_task_set_slice(p, 0);
 		return;
 	}
-	if (waits)
-		due = task ? due_queue(cpu) : cpu_queue(cpu) + 1;
-	if (!due) {
+	if (waits && !direct && task)
+		due = due_queue(cpu);
+	if (!waits || (task && !direct && !due)) {
 		if (task)
 			pass_clock(task);
 		if (waits)
 			scx_bpf_task_set_slice(p, PP_SLICE_ALONE_NS);
 	} else if (is_slice_over(cpu, now)) {
-		cpu_state(cpu)->turn_over = due - 1 == cpu_state(cpu)->curr_queue;
+		state->turn_over = due && due - 1 == state->curr_queue;
 		scx_bpf_task_set_slice(p, 0);
 	}
 }

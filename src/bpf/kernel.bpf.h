@@ -47,9 +47,9 @@ static __noinline u64 enq_immed_flag(void)
 	return bpf_core_enum_value(enum scx_enq_flags, SCX_ENQ_IMMED);
 }
 
-/* With this flag a task that is put in the local DSQ of an idle CPU, which a real-time task then
- * takes, comes back to ops.enqueue: since Linux 7.1. Before, it stays there until that one is done,
- * as no other CPU can take it. */
+/* With this flag a task that is put in the local DSQ of an idle CPU comes back to ops.enqueue if
+ * that cannot run it at once, as a real-time task takes it: since Linux 7.1. Before, it stays there
+ * until that one is done, or the kernel's deadline server runs it, as no other CPU can take it. */
 static __always_inline u64 enq_immed(void)
 {
 	return bpf_core_enum_value_exists(enum scx_enq_flags, SCX_ENQ_IMMED) ? enq_immed_flag() : 0;

@@ -13,6 +13,7 @@
 #include "agent.bpf.h"
 #include "cgroups.bpf.h"
 #include "dump.bpf.h"
+#include "waker.bpf.h"
 
 char _license[] SEC("license") = "GPL";
 
@@ -108,7 +109,7 @@ s32 BPF_STRUCT_OPS(powerpack_select_cpu, struct task_struct *p, s32 prev_cpu, u6
 	note_why(p, task, stacks ? PP_WHY_WAKER : PP_WHY_IDLE, cpu);
 	/* Bound it is not, or this would not be called. */
 	run_by(p, task, cpu, is_for_some_cpus(task) ? cpu_queue(cpu) : llc_queue(cpu),
-	       stacks ? 0 : enq_immed());
+	       stacks && cpu_state(here)->running_since_ns ? 0 : enq_immed());
 	return cpu;
 }
 
@@ -144,9 +145,8 @@ void BPF_STRUCT_OPS(powerpack_enqueue, struct task_struct *p, u64 enq_flags)
 	}
 	leave_queue(task);
 	end_hold(task);
-	/* It was in the local DSQ. */
-	if (enq_flags & SCX_ENQ_REENQ)
-		state->direct_waiting = 0;
+	if ((enq_flags & SCX_ENQ_REENQ) && !state->running_since_ns)
+		note_taken_back(state);
 	/* The kernel does not call ops.select_cpu for a task that may run on one CPU only. */
 	if (enq_flags & SCX_ENQ_WAKEUP)
 		note_wakeup(task);

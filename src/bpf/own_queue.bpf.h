@@ -141,7 +141,8 @@ verified_once s64 lead_of(const struct pp_task *task __arg_nonnull, s32 cpu, s32
  * for another one have had more for their weight. */
 verified_once s32 fairest_queue(const struct pp_task *task __arg_nonnull, s32 here, u32 end)
 {
-	bool cut = since(scx_bpf_now(), cpu_state(here)->taken_ns) < topology.tick_ns;
+	u64 now = scx_bpf_now();
+	bool cut = since(now, cpu_state(here)->taken_ns) < topology.tick_ns;
 	struct pp_walk walk = walk_from(rank_of(here));
 	s64 lead_max = 0;
 	s32 best = here;
@@ -156,9 +157,7 @@ verified_once s32 fairest_queue(const struct pp_task *task __arg_nonnull, s32 he
 
 		if (cpu < 0)
 			break;
-		/* Not to one that a real-time task has just taken, either: for how long is not
-		 * known. */
-		if (cpu == here || !may_use(task, cpu, end) || cpu_state(cpu)->rt_since_ns)
+		if (cpu == here || !may_use(task, cpu, end) || has_rt(cpu_state(cpu), now))
 			continue;
 		if (!has_own_rivals(cpu))
 			return cpu;

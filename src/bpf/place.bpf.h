@@ -60,7 +60,25 @@ static __always_inline void run_by(struct task_struct *p, struct pp_task *task, 
 	scx_bpf_dsq_insert(p, SCX_DSQ_LOCAL_ON | cpu, slice_on(p, task, cpu), enq_flags);
 }
 
-/* The same by the clock that @p goes by on @cpu. With enq_immed() if that is idle. */
+/* The flags with which a task of @enq_flags is put on an idle CPU. One that has come back stays
+ * where it is put next: all CPUs count as idle as the scheduler is loaded, and the kernel ends one
+ * that has a task come back 256 times. */
+static __always_inline u64 on_idle(u64 enq_flags)
+{
+	return enq_flags & SCX_ENQ_REENQ ? enq_flags : enq_flags | enq_immed();
+}
+
+/* What was about to run on the CPU has come back, as a real-time task takes that: it may not have
+ * begun yet. */
+static __always_inline void note_taken_back(struct pp_cpu *cpu)
+{
+	cpu->direct_waiting = 0;
+	cpu->rt_preempts = PP_RT_PREEMPTS;
+	if (!cpu->rt_since_ns)
+		cpu->rt_since_ns = scx_bpf_now();
+}
+
+/* The same by the clock that @p goes by on @cpu. */
 verified_once int run_on(struct task_struct *p __arg_trusted, struct pp_task *task __arg_nonnull,
 			 s32 cpu, u64 enq_flags)
 {
@@ -235,45 +253,6 @@ verified_once bool should_wait(struct pp_task *task __arg_nonnull, u32 scope, s3
 	return pp_should_wait(policy_now(), &wait);
 }
 
-/* @task begins to run on @cpu. */
-static __always_inline void begin_waker(const struct pp_task *task, s32 cpu)
-{
-	struct pp_waker *waker = waker_on(cpu);
-
-	waker->made_way_ns = 0;
-	waker->runs_on_ns = task->runs_on_ns;
-}
-
-/* What @here runs wakes a task of @scope and says that it makes way for it: whether that takes its
- * CPU. A function of its own: the verifier would follow all of ops.select_cpu for each of its
- * branches. */
-verified_once bool waker_makes_way(u32 scope, s32 here, u64 now)
-{
-	struct pp_waker *waker = waker_on(here);
-
-	if (!waker->made_way_ns)
-		waker->made_way_ns = now;
-	return pp_stacks(policy_now(), scope, topology.group_run_ns != 0, waker->runs_on_ns);
-}
-
-/* It stops. */
-static __always_inline void end_waker(struct pp_task *task, s32 cpu, u64 now)
-{
-	u64 made_way_ns = waker_on(cpu)->made_way_ns;
-
-	if (made_way_ns)
-		task->runs_on_ns = pp_runs_on(task->runs_on_ns, since(now, made_way_ns));
-}
-
-/* Whether a task that @here wakes and makes way for can take its place. Not that of a long run or
- * of a real-time task, which make way for none: what is received in their interrupt is said to make
- * way too, and a task in the local DSQ takes the CPU from nobody. */
-static __always_inline bool can_stack(const struct pp_task *task, u32 scope, s32 here, u64 now)
-{
-	return !task->restricted && cpu_state(here)->online && is_active_in(scope, here) &&
-	       may_go_direct(here) && !runs_long(here, now) && !cpu_state(here)->rt_since_ns;
-}
-
 /* Whether there is a CPU to spill to: an idle one, or that where the slice of a task has ended.
  * Where all are busy that saves working out how long it waits, which `why` shows of those it
  * watches. */
@@ -295,7 +274,7 @@ verified_once bool spill(struct task_struct *p __arg_trusted, struct pp_task *ta
 		if (cpu < 0)
 			return false;
 		note_why(p, task, PP_WHY_SPILLED, cpu);
-		run_on(p, task, cpu, enq_flags | enq_immed());
+		run_on(p, task, cpu, on_idle(enq_flags));
 	} else {
 		note_why(p, task, PP_WHY_SPILLED, cpu);
 		join_queue(task, cpu_queue(here));
@@ -321,7 +300,7 @@ verified_once int place_free(struct task_struct *p __arg_trusted,
 		idle = claim_for_scope(scope, task, here);
 		if (idle >= 0) {
 			note_why(p, task, PP_WHY_IDLE, idle);
-			run_on(p, task, idle, enq_flags | enq_immed());
+			run_on(p, task, idle, on_idle(enq_flags));
 			scx_bpf_kick_cpu(idle, 0);
 			return 0;
 		}
@@ -329,7 +308,8 @@ verified_once int place_free(struct task_struct *p __arg_trusted,
 	join_queue(task, llc_queue(cpu));
 	if (task->async_woken && is_new_hog(cpu))
 		cpu = hog_to_preempt(task, waiting_scope(scope), cpu);
-	if (may_spill(here, waking) && !should_wait(task, scope, cpu, waking) &&
+	if (may_spill(here, waking) &&
+	    ((enq_flags & SCX_ENQ_REENQ) || !should_wait(task, scope, cpu, waking)) &&
 	    spill(p, task, here, enq_flags))
 		return 0;
 	count(PP_EV_QUEUED);

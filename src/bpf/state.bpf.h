@@ -95,7 +95,7 @@ struct pp_scale {
 
 static struct pp_scale scales[PP_MAX_QUEUES];
 
-/* What a CPU runs as one that wakes others. Its CPU alone writes and reads it. */
+/* What a CPU runs as one that wakes others. Written and read as that runs. */
 struct pp_waker {
 	u64 made_way_ns; /* when it first said that it makes way for the one that it woke; 0: not
 			    yet */

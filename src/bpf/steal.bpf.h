@@ -159,7 +159,8 @@ static __always_inline struct pp_takeable takeable_by(s32 cpu)
 }
 
 /* Whether a CPU that is to stay idle takes what waits for @other nevertheless: a real-time task has
- * that, for nobody knows how long, or it does not come to it in time. */
+ * that, for nobody knows how long, or it does not come to it in time. Not has_rt(): who goes idle
+ * looks but once. So it may take a task from a CPU that is between two of ours just then. */
 static __always_inline bool needs_help(s32 other, u64 now)
 {
 	return cpu_state(other)->rt_since_ns || is_own_overdue(cpu_queue(other), now);

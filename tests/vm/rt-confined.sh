@@ -25,7 +25,7 @@ BASH
 cat >/tmp/beside.bash <<'BASH'
 # Takes the other one of CPUs 2 and 3, which is idle, and at once stops what wakes often beside the hog.
 cpu=$(awk '{ print 5 - $39 }' "/proc/$2/task/$1/stat")
-interrupts=$(</tmp/interrupts)
+interrupts=$(</tmp/interrupts) && kill -0 "$interrupts" || exit 1
 taskset -cp "$cpu" $$ >/dev/null
 begin=${EPOCHREALTIME/./}
 kill -STOP "$interrupts"
@@ -49,29 +49,31 @@ realtime() { taskset -c 0,1 chrt -f 10 "$@"; }
 # How long a hog has run, of 4 s, that may be on CPUs 2 and 3, one of which the real-time task $1 takes after a
 # second, for two. What $2.. runs begins shortly before.
 hog_beside() {
-	local hog thread others=()
-	rm -f /tmp/taken
+	local hog thread other='' taker
+	rm -f /tmp/taken /tmp/interrupts
 	taskset -c 2,3 powerpack-load hogs --count 1 --seconds 4 >/tmp/hog.json &
 	hog=$!
 	nap 0.7
 	thread=$(ls /proc/$hog/task | tail -n 1)
 	if [ -n "${2:-}" ]; then
 		"${@:2}" "$thread" $hog >/dev/null &
-		others+=($!)
+		other=$!
 	fi
 	nap 0.3
 	realtime bash "/tmp/$1.bash" "$thread" $hog >/dev/null &
-	# What is killed is not to be reported.
-	wait $hog $! "${others[@]}" 2>/dev/null || true
+	taker=$!
+	wait $taker && wait $hog || return
+	# Some are killed.
+	[ -z "$other" ] || wait "$other" 2>/dev/null || true
 	json_list cpu_s </tmp/hog.json
 }
 
 # The same in situation $1. 3.98, as under the kernel's scheduler; 3.05 and 1.99 if it waits for the kernel to save it.
 goes_on() {
 	local ran tries=1
-	takes_back || tries=3
+	takes_back || tries=2
 	while :; do
-		ran=$(hog_beside "${@:2}")
+		ran=$(hog_beside "${@:2}") || fail "$1: the hog or the real-time task did not run"
 		echo "$1: a hog has $ran of 4 s"
 		! awk "BEGIN { exit !($ran > 3.8) }" || return 0
 		[ $((--tries)) -gt 0 ] || break
