@@ -131,16 +131,28 @@ verified_once bool stays(struct task_struct *prev __arg_trusted, s32 cpu)
 	return true;
 }
 
-/* Whether the task whose turn has ended here goes on, as the one of its queue that goes first has
- * been taken by another CPU. The ticks of all CPUs come at the same instant, and each may see
+/* Whether the task whose turn has ended here goes on, as the one of its LLC's queue that goes first
+ * has been taken by another CPU. The ticks of all CPUs come at the same instant, and each may see
  * the same one; and the kernel puts back what a CPU ran only when that has looked for another task.
  * So of three heavy tasks on two CPUs none waits just then, and the second CPU would take a light
  * one. */
 verified_once bool goes_on(struct task_struct *prev __arg_trusted __arg_nullable, s32 cpu)
 {
-	cpu_state(cpu)->turn_over = 0;
-	return prev && (prev->scx.flags & SCX_TASK_QUEUED) && queue_of(cpu_queue(cpu))->nr <= 0 &&
-	       !due_before_curr(llc_queue(cpu), cpu) && stays(prev, cpu);
+	struct pp_cpu *state = cpu_state(cpu);
+	struct pp_task *task;
+	struct pp_rival curr;
+
+	state->turn_over = 0;
+	if (!prev || !(prev->scx.flags & SCX_TASK_QUEUED) || queue_of(cpu_queue(cpu))->nr > 0)
+		return false;
+	curr_rival(state, &curr);
+	if (is_due_before(llc_queue(cpu), curr.deadline))
+		return false;
+	task = task_of(prev);
+	if (task)
+		pass_clock(task);
+	scx_bpf_task_set_slice(prev, PP_SLICE_ALONE_NS);
+	return true;
 }
 
 /* Move to @cpu what find_starving() or find_stranded() has found in queue @id. */
@@ -241,7 +253,7 @@ static __always_inline void end_turn(struct task_struct *p, const struct pp_task
 {
 	struct pp_cpu *state = cpu_state(cpu);
 	bool waits = others_wait(cpu), direct = scx_bpf_dsq_nr_queued(SCX_DSQ_LOCAL_ON | cpu);
-	u32 due = 0;
+	u32 shared = llc_queue(cpu), due = 0;
 
 	state->turn_over = 0;
 	if (find_stranded(cpu, now) || (waits && find_starving(cpu, now))) {
@@ -256,7 +268,7 @@ static __always_inline void end_turn(struct task_struct *p, const struct pp_task
 		if (waits)
 			scx_bpf_task_set_slice(p, PP_SLICE_ALONE_NS);
 	} else if (is_slice_over(cpu, now)) {
-		state->turn_over = due && due - 1 == state->curr_queue;
+		state->turn_over = due == shared + 1 && state->curr_queue == shared;
 		scx_bpf_task_set_slice(p, 0);
 	}
 }
@@ -267,6 +279,13 @@ static __always_inline void keep_order(struct pp_task *task, struct pp_cpu *stat
 	task->vtime = pp_vtime_owed(task->vtime, queue_of(task->queue)->clock, task->weight,
 				    owed_max_ns(task));
 	set_curr(state, task);
+}
+
+/* The running task is to be placed by what is known now. */
+static __always_inline void place_again(struct task_struct *p, struct pp_cpu *state)
+{
+	state->turn_over = 0;
+	scx_bpf_task_set_slice(p, 0);
 }
 
 /* The tick of a busy CPU. */
@@ -290,18 +309,18 @@ static __always_inline void tick_cpu(struct task_struct *p, s32 cpu, u64 now)
 	end_turn(p, task, cpu, now);
 	if (!task)
 		return;
-	/* A hog that is alone never stops. It is placed again by what is known now. */
+	/* A hog that is alone never stops. */
 	if (follow_cgroup(p, task, now, PP_STOP_GOES_ON))
-		scx_bpf_task_set_slice(p, 0);
+		place_again(p, state);
 	if (task->charged != task->limit)
 		follow_limit(task);
 	if (task->charged && !reserve_more(task))
-		scx_bpf_task_set_slice(p, 0);
+		place_again(p, state);
 	refresh_kind(p, task);
 	note_misfit(p, task, cpu);
 	if (!is_bound(p) &&
 	    (is_misfit(task, cpu) || (runs_long(cpu, now) && is_crowded(task, cpu))))
-		scx_bpf_task_set_slice(p, 0);
+		place_again(p, state);
 }
 
 #endif /* PP_DISPATCH_BPF_H */

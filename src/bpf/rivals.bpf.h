@@ -52,6 +52,19 @@ verified_once bool head_rival(u32 id, struct pp_rival *rival __arg_nonnull)
 	return found;
 }
 
+/* Whether the first task of queue @id is due before @deadline, which is by the same clock. */
+static __always_inline bool is_due_before(u32 id, u64 deadline)
+{
+	struct task_struct *head;
+	bool due;
+
+	bpf_rcu_read_lock();
+	head = __COMPAT_scx_bpf_dsq_peek(id);
+	due = head && (s64)(head->scx.dsq_vtime - deadline) < 0;
+	bpf_rcu_read_unlock();
+	return due;
+}
+
 /* How much later @a is due than @b; they compete for @cpu. */
 verified_once s64 rival_gap(s32 cpu, const struct pp_rival *a __arg_nonnull,
 			    const struct pp_rival *b __arg_nonnull)

@@ -68,6 +68,7 @@ static bool take_from_others(u32 llc)
 	s32 other = llc;
 
 	bpf_for (step, 0, PP_TAKE_LLCS) {
+		bool keeps;
 		u32 node;
 
 		other = next_waiting_llc(other + 1);
@@ -79,12 +80,13 @@ static bool take_from_others(u32 llc)
 			break;
 		seen = distance;
 		node = node_of_queue(other);
-		if (topology.nr_nodes > 1 && keeps_from(node, node_of_queue(llc)) &&
-		    has_idle_of_node(node)) {
+		keeps = topology.nr_nodes > 1 && keeps_from(node, node_of_queue(llc));
+		if (keeps && has_idle_of_node(node)) {
 			other = last_llc_of(node);
 			continue;
 		}
-		if (may_help(llc, other) && take_from(other)) {
+		/* As may_help(), by what is known already. */
+		if ((!keeps || is_overdue(other, PP_OVERDUE_BUDGETS_AWAKE)) && take_from(other)) {
 			count(PP_EV_STEAL);
 			return true;
 		}
