@@ -117,7 +117,7 @@ static __always_inline bool may_stay(struct task_struct *prev, const struct pp_t
 
 /* Let @prev go on, if it may. One that may have its CPU without ticks must be placed again for
  * that, by place_bound(). */
-verified_once bool stays(struct task_struct *prev __arg_trusted, s32 cpu)
+static __always_inline bool stays(struct task_struct *prev, s32 cpu)
 {
 	struct pp_task *task = task_of(prev);
 

@@ -202,7 +202,7 @@ struct pp_cpu {
 	u32 curr_queue;
 	/* Real-time tasks and the like, which go before all of ours. */
 	u16 rt_preempts;  /* enum pp_rt_preempts */
-	u16 turn_over;	  /* its turn has ended at a tick, as another one goes first */
+	u16 turn_over;	  /* the turn of what it runs has ended, as one of its LLC goes first */
 	u32 curr_weight;  /* of the running task */
 	u32 starving;	  /* a task in this queue, less 1, has waited too long; 0: none */
 	u64 rt_ns;	  /* what they have used since the scheduler was loaded */

@@ -44,22 +44,6 @@ static __always_inline void note_tickless(const struct task_struct *p, struct pp
 		scx_bpf_kick_cpu(cpu, SCX_KICK_PREEMPT);
 }
 
-/* Put @p straight into the local DSQ of @cpu; no queue is involved. Its clock is that of @queue. */
-static __always_inline void run_by(struct task_struct *p, struct pp_task *task, s32 cpu, u32 queue,
-				   u64 enq_flags)
-{
-	struct pp_cpu *state = cpu_state(cpu);
-
-	join_queue(task, queue);
-	/* Wakers that come before it has begun to run see what is about to run. */
-	if (!state->running_since_ns) {
-		state->curr_run_ns = task_run_pessimistic(task);
-		set_curr(state, task);
-		state->direct_waiting = 1;
-	}
-	scx_bpf_dsq_insert(p, SCX_DSQ_LOCAL_ON | cpu, slice_on(p, task, cpu), enq_flags);
-}
-
 /* The flags with which a task of @enq_flags is put on an idle CPU. One that has come back stays
  * where it is put next: all CPUs count as idle as the scheduler is loaded, and the kernel ends one
  * that has a task come back 256 times. */
@@ -76,6 +60,22 @@ static __always_inline void note_taken_back(struct pp_cpu *cpu)
 	cpu->rt_preempts = PP_RT_PREEMPTS;
 	if (!cpu->rt_since_ns)
 		cpu->rt_since_ns = scx_bpf_now();
+}
+
+/* Put @p straight into the local DSQ of @cpu; no queue is involved. Its clock is that of @queue. */
+static __always_inline void run_by(struct task_struct *p, struct pp_task *task, s32 cpu, u32 queue,
+				   u64 enq_flags)
+{
+	struct pp_cpu *state = cpu_state(cpu);
+
+	join_queue(task, queue);
+	/* Wakers that come before it has begun to run see what is about to run. */
+	if (!state->running_since_ns) {
+		state->curr_run_ns = task_run_pessimistic(task);
+		set_curr(state, task);
+		state->direct_waiting = 1;
+	}
+	scx_bpf_dsq_insert(p, SCX_DSQ_LOCAL_ON | cpu, slice_on(p, task, cpu), enq_flags);
 }
 
 /* The same by the clock that @p goes by on @cpu. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Synchronous wakeups: what wakes another task says that it makes way for that, and may be learned
+ * Synchronous wakeups: what wakes another task says that it makes way for that, and may be known
  * to run on instead. See pp_stacks() and pp_runs_on().
  */
 #ifndef PP_WAKER_BPF_H
