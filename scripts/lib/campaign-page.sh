@@ -156,8 +156,8 @@ write_campaign_page() {
 		fault_table
 		echo "## Suspend"
 		echo
-		echo "A VM of four busy CPUs to memory, and as far as each test of suspend that the kernel has (\`pm_test\`): after"
-		echo "each our scheduler ran, all tasks went on, and the kernel's log had no complaint."
+		echo "A VM of four busy CPUs to memory, to idle (s2idle), and as far as each test of suspend that the kernel has"
+		echo "(\`pm_test\`): after each our scheduler ran, all tasks went on, and the kernel's log had no complaint."
 		echo
 		suspend_table
 		echo "## Other people's tests"

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# In the VM of scripts/suspend-tests: suspend it to memory under load and have the clock wake it, and so with each test
-# of suspend that its kernel has, so many times. After each our scheduler runs as before, and every task goes on.
+# In the VM of scripts/suspend-tests: suspend it under load, to memory and have the clock wake it, to idle (s2idle) and
+# have a serial line wake it, and with each test of suspend that its kernel has, so many times. After each our scheduler
+# runs as before, and every task goes on.
 # suspend.sh TIMES
 . "$TREE/tests/vm/lib.bash"
 . "$TREE/tests/campaign/workers.bash"
@@ -10,11 +11,16 @@ POWER=/sys/power
 MODES=(packing spread balance)
 # The alarm is set in whole seconds, and one that has passed before the machine sleeps wakes nobody.
 ALARM_S=2
+# The host sends a byte on this line every two seconds, which wakes a machine that is suspended to idle: the clock of a
+# VM does not.
+LINE=ttyS1
+# A byte that comes as the machine is about to sleep keeps it awake, and the kernel says so.
+IDLE_TRIES=10
 
-# How far to suspend: until the clock wakes it, and as far as each test of the kernel's.
+# How far to suspend: until something wakes it, and as far as each test of the kernel's.
 depths() {
 	local depth
-	echo memory
+	echo memory idle
 	[ -w $POWER/pm_test ] || return 0
 	for depth in $(tr -d '[]' <$POWER/pm_test); do
 		[ "$depth" = none ] || echo "$depth"
@@ -22,13 +28,26 @@ depths() {
 }
 
 suspend_to() {
-	if [ "$1" = memory ]; then
-		rtcwake --mode mem --seconds $ALARM_S >/tmp/printed 2>&1 || fail "cannot suspend: $(cat /tmp/printed)"
-	else
+	case $1 in
+	memory) rtcwake --mode mem --seconds $ALARM_S >/tmp/printed 2>&1 || fail "cannot suspend: $(cat /tmp/printed)" ;;
+	idle) suspend_to_idle ;;
+	*)
 		echo "$1" >$POWER/pm_test
 		echo mem >$POWER/state || fail "cannot suspend with test $1"
 		echo none >$POWER/pm_test
-	fi
+		;;
+	esac
+}
+
+suspend_to_idle() {
+	local try slept=no
+	# Not else: a line that may wake the machine is not set up again after a sleep to memory, where it loses power.
+	echo enabled >/sys/class/tty/$LINE/power/wakeup
+	for ((try = 1; try <= IDLE_TRIES; try++)); do
+		! echo freeze 2>/tmp/printed >$POWER/state || { slept=yes && break; }
+	done
+	echo disabled >/sys/class/tty/$LINE/power/wakeup
+	[ $slept = yes ] || fail "cannot suspend to idle: $(cat /tmp/printed)"
 }
 
 all_is_well() {
@@ -44,6 +63,8 @@ all_is_well() {
 ONLINE=$(</sys/devices/system/cpu/online)
 grep -q deep $POWER/mem_sleep || fail "this kernel cannot be suspended to memory"
 echo deep >$POWER/mem_sleep
+# An interrupt of a line wakes only while the line is open.
+exec 9<>/dev/$LINE
 # How long a test leaves the machine as it is, busy. In seconds.
 delay=/sys/module/suspend/parameters/pm_test_delay
 [ ! -w $delay ] || echo 0 >$delay
