@@ -61,7 +61,8 @@ verified_once int set_scopes(u32 ceiling)
 
 		scope_ranks[PP_SCOPE_ACTIVE][word] = active_word(word, false);
 		scope_ranks[PP_SCOPE_PACKED][word] = active_word(word, true);
-		scope_ranks[PP_SCOPE_EFFICIENT][word] = pp_ranks_below(efficient, word) & usable;
+		scope_ranks[PP_SCOPE_EFFICIENT][word] =
+			pp_ranks_below(efficient, word) & usable & online_ranks[word];
 		scope_ranks[PP_SCOPE_USABLE][word] = usable;
 		for (kind = 1; kind < topology.nr_kinds && kind < PP_MAX_KINDS; kind++)
 			scope_ranks[PP_SCOPE_KIND + kind][word] =
@@ -123,8 +124,8 @@ verified_once u32 scope_of(const struct pp_task *task __arg_nonnull)
 
 	u32 scope = pp_scope_of(policy_now(), &need);
 
-	/* Affinity overrides the rest. */
-	if (task->restricted && scope == PP_SCOPE_EFFICIENT && !may_run_in(task, scope))
+	/* Its affinity leaves it no efficient CPU, or all of them are offline or isolated. */
+	if (scope == PP_SCOPE_EFFICIENT && !may_run_in(task, scope))
 		return PP_SCOPE_ACTIVE;
 	return scope;
 }
