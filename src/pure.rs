@@ -117,7 +117,7 @@ unsafe extern "C" {
     safe fn native_waiting_word(word: u64) -> u64;
     safe fn native_hold(nr: u16, limit: u32) -> u32;
     safe fn native_hold_limit(hold: u32) -> u32;
-    safe fn native_front_for(clock: u64, front: u64, weight: u32, tick: u64) -> u64;
+    safe fn native_front_for(clock: u64, front: u64, of: u32, weight: u32, tick: u64) -> u64;
     safe fn native_util_decay(util: u32, dt: u64) -> u32;
     safe fn native_util_run(util: u32, dt: u64, capacity: u32) -> u32;
     safe fn native_work(ran: u64, capacity: u32) -> u64;

@@ -182,12 +182,18 @@ static inline s64 pp_common_lead(s64 lead, u32 weight, u64 tick_ns)
 	return lead < -max ? -max : lead < max ? lead : max;
 }
 
-/* From when one that wakes has its lag: from @front, where the last turn in its queue began. A
- * light task there may be owed far more than this one ever could be, which is then not handed on.
- */
-static inline u64 pp_front_for(u64 clock, u64 front, u32 weight, u64 tick_ns)
+/* From when one that wakes has its lag: from @front, where the last turn in its queue began, of a
+ * task of @front_weight. A lighter one is behind by right, as its slice is longer by the clock: if
+ * that were handed on, a task that wakes often would be forgiven what it has had each time that
+ * such a one is served. Nor may it be more than this one could ever be owed. */
+static inline u64 pp_front_for(u64 clock, u64 front, u32 front_weight, u32 weight, u64 tick_ns)
 {
-	return clock + pp_common_lead(front - clock, weight, tick_ns);
+	s64 lead = front - clock;
+
+	if (front_weight && front_weight < weight)
+		lead += pp_vtime_delta(PP_SLICE_SHARED_NS, front_weight) -
+			pp_vtime_delta(PP_SLICE_SHARED_NS, weight);
+	return clock + pp_common_lead(lead < 0 ? lead : 0, weight, tick_ns);
 }
 
 /* The virtual time of one that wakes in a CPU's own queue, where the last turn began at @front. It

@@ -16,8 +16,10 @@ static __always_inline void set_curr(struct pp_cpu *state, const struct pp_task 
 	state->curr_deadline = deadline_of(task);
 	state->curr_weight = task->weight;
 	state->curr_queue = task->queue;
-	if (is_cpu_queue(task->queue))
+	if (is_cpu_queue(task->queue)) {
 		scale_of(task->queue)->front = task->vtime;
+		scale_of(task->queue)->front_weight = task->weight;
+	}
 }
 
 /* A task bound to an isolated CPU is alone there, mostly, and is to have no ticks: the kernel

@@ -90,6 +90,7 @@ struct pp_scale {
 	u64 front;	    /* vtime of its task that has run last */
 	u64 latest;	    /* of all deadlines in the queue, or that were there before */
 	u32 running_weight; /* see pp_running_weight(); not of a CPU's own queue */
+	u32 front_weight;   /* of its task that has run last */
 	u32 looks;	    /* how often one that has waited too long was looked for */
 } __attribute__((aligned(64)));
 

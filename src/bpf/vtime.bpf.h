@@ -92,8 +92,9 @@ verified_once int join_queue(struct pp_task *task __arg_nonnull, u32 id)
 		task->slept_lag = PP_LAG_KEPT;
 	}
 	if (is_cpu_queue(id) && !task->run_ns) {
-		u64 front = pp_front_for(clock, own_front(id - PP_CPU_QUEUE_BASE), task->weight,
-					 topology.tick_ns);
+		u64 front =
+			pp_front_for(clock, own_front(id - PP_CPU_QUEUE_BASE),
+				     scale_of(id)->front_weight, task->weight, topology.tick_ns);
 
 		task->vtime =
 			pp_vtime_wake(task->vtime, clock, front, task->weight, topology.tick_ns);

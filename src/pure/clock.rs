@@ -99,16 +99,17 @@ fn a_lead_of_some_turns_is_kept_and_no_more() {
 
 #[test]
 fn what_a_light_task_is_owed_is_not_handed_on() {
-    let front =
-        |front: u64, weight| 1000 * MS - native_front_for(1000 * MS, front, weight * UNIT, TICK_NS);
-    assert_eq!(front(980 * MS, 100), 20 * MS, "where the last turn began");
-    assert_eq!(
-        front(700 * MS, 100),
-        8 * (SLICE_NS + TICK_NS),
-        "of one that was owed 300 ms by its weight"
-    );
-    assert_eq!(front(700 * MS, 10), 300 * MS, "and of one like it");
-    assert_eq!(front(1000 * MS, 100), 0);
+    let owed = |ms: u64, of, weight| {
+        let (clock, front) = (1000 * MS, (1000 - ms) * MS);
+        (clock - native_front_for(clock, front, of * UNIT, weight * UNIT, TICK_NS)) / MS
+    };
+    assert_eq!(owed(20, 100, 100), 20, "where the last turn began");
+    assert_eq!(owed(300, 100, 100), 8 * (SLICE_NS + TICK_NS) / MS, "more than it could be owed");
+    assert_eq!(owed(300, 10, 10), 300, "a light one by one like it");
+    assert_eq!(owed(27, 10, 100), 0, "the slice of a light one less that of a heavy one: 30 - 3");
+    assert_eq!(owed(47, 10, 100), 20, "what is more is owed to all");
+    assert_eq!(owed(20, 1000, 100), 20, "a heavier one's is none more");
+    assert_eq!(owed(0, 100, 100), 0);
 }
 
 #[test]

@@ -126,7 +126,8 @@ EXPORT(u32, added_ns, (u64 word), (word))
 EXPORT(u32, added_efficient, (u64 word), (word))
 EXPORT(u32, hold, (u16 nr, u32 limit), (nr, limit))
 EXPORT(u32, hold_limit, (u32 hold), (hold))
-EXPORT(u64, front_for, (u64 clock, u64 front, u32 weight, u64 tick), (clock, front, weight, tick))
+EXPORT(u64, front_for, (u64 clock, u64 front, u32 of, u32 weight, u64 tick),
+       (clock, front, of, weight, tick))
 EXPORT(u32, scope_of, (const struct pp_policy *policy, const struct pp_need *need), (policy, need))
 EXPORT(int, stacks, (const struct pp_policy *policy, u32 scope, int groups, u64 runs_on),
        (policy, scope, groups, runs_on))
