@@ -13,6 +13,7 @@
 #include "agent.bpf.h"
 #include "cgroups.bpf.h"
 #include "dump.bpf.h"
+#include "hotplug.bpf.h"
 #include "waker.bpf.h"
 
 char _license[] SEC("license") = "GPL";
@@ -285,28 +286,6 @@ void BPF_STRUCT_OPS(powerpack_disable, struct task_struct *p)
 	}
 }
 
-static void note_hotplug(s32 cpu, bool online)
-{
-	struct pp_cpu *state = cpu_state(cpu);
-
-	state->online = online;
-	state->running_since_ns = 0;
-	state->rt_since_ns = 0;
-	state->rt_preempts = 0;
-	if (online)
-		add_to_ranks(NULL, online_ranks, rank_of(cpu));
-	else
-		remove_from_ranks(NULL, online_ranks, rank_of(cpu));
-	note_siblings(rank_of(cpu));
-	__sync_fetch_and_add(&cpus_generation, 1);
-	if (!online)
-		set_idle(rank_of(cpu), false);
-	/* After what it counts: the set above is a barrier. */
-	__sync_fetch_and_add(&nr_hotplugs, 1);
-	note_state(rank_of(cpu));
-	request_sizing();
-}
-
 void BPF_STRUCT_OPS(powerpack_cpu_online, s32 cpu)
 {
 	note_hotplug(cpu, true);
@@ -314,15 +293,10 @@ void BPF_STRUCT_OPS(powerpack_cpu_online, s32 cpu)
 
 void BPF_STRUCT_OPS(powerpack_cpu_offline, s32 cpu)
 {
-	struct task_struct *p;
-
 	note_hotplug(cpu, false);
-	/* First, as one that a timer releases meanwhile comes to the queue below. */
+	/* First, as one that a timer releases meanwhile comes to the CPU's own queue. */
 	move_held_off(cpu);
-	/* ops.dispatch is not called on it any more: run here, or be moved by
-	 * the kernel, what would wait for it for ever. */
-	bpf_for_each (scx_dsq, p, cpu_queue(cpu), 0)
-		scx_bpf_dsq_move(BPF_FOR_EACH_ITER, p, SCX_DSQ_LOCAL_ON | cpu, 0);
+	move_waiting_off(cpu);
 }
 
 s32 BPF_STRUCT_OPS_SLEEPABLE(powerpack_init)

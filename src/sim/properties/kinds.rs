@@ -5,7 +5,7 @@ use powerpack_sim::{Kernel, Machine};
 use proptest::prelude::*;
 
 use super::world::{Load, all_on, boot, ranks_of, spawn};
-use super::{MS, WORKLOAD_EFFICIENT, config};
+use super::{MS, config};
 use crate::settings::policy::Mode;
 
 /// Kinds that are far enough apart to be kinds (a gap of an eighth), smallest first.
@@ -81,38 +81,6 @@ fn hogs_run_on_the_largest_cores_without_their_second_threads() {
             (busy_ns(&kernel) - before) as f64 / (firsts.len() as u64 * MEASURED_MS * MS) as f64;
         assert!(firsts.len() > 1 && cpus.len() > firsts.len());
         assert!(share >= DONE, "large cores are {share:.2} busy in {mode}");
-    }
-}
-
-/// What is to stay on the efficient cores uses the others where those are offline, whether it may run
-/// everywhere or is confined to CPUs of both kinds; and it goes back as they come.
-#[test]
-fn efficient_hogs_use_other_cores_while_the_efficient_ones_are_offline() {
-    for (mode, confined) in Mode::ALL.into_iter().flat_map(|mode| [(mode, false), (mode, true)]) {
-        let machine = Machine::find("hybrid-laptop").unwrap();
-        let cpus = machine.cpus();
-        let mut kernel = boot(&machine, &ranks_of(&machine), mode);
-        let efficient = cpus.iter().map(|cpu| cpu.capacity).min().unwrap();
-        let (small, large): (Vec<usize>, Vec<usize>) =
-            (0..cpus.len()).partition(|&cpu| cpus[cpu].capacity == efficient);
-        let mask = small.iter().chain(&large[..3]).fold(0, |mask, cpu| mask | 1 << cpu);
-        let load = Load { workload: WORKLOAD_EFFICIENT, ..Load::hog() };
-        let load = Load { cpus: if confined { mask } else { load.cpus }, ..load };
-        (0..3).for_each(|_| spawn(&mut kernel, &load));
-        let busy_on = |kernel: &Kernel, cpus: &[usize]| {
-            cpus.iter().map(|&cpu| kernel.cpus[cpu].non_idle_ns).sum::<u64>() / MS
-        };
-        kernel.run_until(500 * MS);
-        small.iter().for_each(|&cpu| kernel.offline(cpu));
-        let before = busy_on(&kernel, &large);
-        kernel.run_until(1500 * MS);
-        let ran = busy_on(&kernel, &large) - before;
-        assert!(ran > 2900, "three ran for {ran} ms of a second, {mode}, confined: {confined}");
-        small.iter().for_each(|&cpu| kernel.online(cpu));
-        let before = busy_on(&kernel, &large);
-        kernel.run_until(2500 * MS);
-        let ran = busy_on(&kernel, &large) - before;
-        assert!(ran < 200, "large cores ran for {ran} ms, {mode}, confined: {confined}");
     }
 }
 
