@@ -3,7 +3,7 @@
 use powerpack_sim::{Kernel, State, Task};
 
 use super::MS;
-use super::world::PACKED;
+use super::world::{EFFICIENT, PACKED};
 use crate::bpf_intf as intf;
 use crate::machine::topology::Ranks;
 
@@ -35,21 +35,21 @@ pub struct Watch {
     /// By rank.
     nodes: Vec<usize>,
     llcs: Vec<(usize, usize)>,
+    nr_efficient: usize,
     left_alone_ms: u32,
     settled_ms: u64,
     busy_ns: u64,
-    can_move: bool,
     packs_all: bool,
 }
 
 impl Watch {
-    /// `can_move`: all tasks may run everywhere. `packs_all`: and none may use surplus
-    /// CPUs by right.
-    pub fn new(ranks: &Ranks, can_move: bool, packs_all: bool) -> Self {
+    /// `packs_all`: all tasks may run everywhere, and none may use surplus CPUs by right.
+    pub fn new(ranks: &Ranks, packs_all: bool) -> Self {
         let order = ranks.cpus().iter().map(|cpu| cpu.cpu).collect();
-        let (nodes, llcs) = (ranks.node_of_rank(), ranks.llcs());
+        let (nodes, llcs, nr_efficient) =
+            (ranks.node_of_rank(), ranks.llcs(), ranks.nr_efficient());
         let (left_alone_ms, settled_ms, busy_ns) = (0, 0, 0);
-        Watch { order, nodes, llcs, left_alone_ms, settled_ms, busy_ns, can_move, packs_all }
+        Watch { order, nodes, llcs, nr_efficient, left_alone_ms, settled_ms, busy_ns, packs_all }
     }
 
     /// The policy or the CPUs have changed.
@@ -91,22 +91,42 @@ impl Watch {
         self.order.iter().any(own) || (0..self.order.len()).any(shared)
     }
 
-    /// No task waits for long for the active CPUs while another is idle.
+    /// No task waits for long while a CPU is idle that it is for.
     fn check_waits_beside_idle(&self, kernel: &Kernel) {
         let equal = kernel.tasks.iter().all(|task| task.c().scx.weight == 100);
-        if !self.can_move || !equal || !self.order.iter().any(|&cpu| kernel.is_idle(cpu)) {
+        if !equal || !self.order.iter().any(|&cpu| kernel.is_idle(cpu)) {
             return;
         }
         let bound_ns = OVERDUE_NS + RELIEF_NS * self.order.len() as u64;
-        for task in kernel.tasks.iter().filter(|task| task.state == State::Queued) {
-            let waited_ns = kernel.now_ns() - task.queued_since_ns;
-            assert!(
-                waited_ns <= bound_ns,
-                "a task waits for {} ms although a CPU is idle: {}",
-                waited_ns / MS,
-                self.describe(kernel)
-            );
+        for (id, task) in kernel.tasks.iter().enumerate() {
+            let waits = task.state == State::Queued;
+            let waited_ns = if waits { kernel.now_ns() - task.queued_since_ns } else { 0 };
+            if waited_ns > bound_ns {
+                let idle = self.cpus_for(kernel, task).into_iter().find(|&cpu| kernel.is_idle(cpu));
+                assert!(
+                    idle.is_none(),
+                    "task {id} waits for {} ms although CPU {idle:?} is idle: {}",
+                    waited_ns / MS,
+                    self.describe(kernel)
+                );
+            }
         }
+    }
+
+    /// The CPUs that a task is for: what it may run on, of the efficient ones if it is to stay on those
+    /// and one of them is online. While some wait for these alone others leave their queues alone, and with them
+    /// whom else they hold: takeable_by() in steal.bpf.h.
+    fn cpus_for(&self, kernel: &Kernel, task: &Task) -> Vec<usize> {
+        let allowed = |cpus: &[usize]| -> Vec<usize> {
+            let usable = |&&cpu: &&usize| kernel.cpus[cpu].online && task.may_run_on(cpu);
+            cpus.iter().filter(usable).copied().collect()
+        };
+        let waits = |task: &Task| task.name == EFFICIENT && task.state == State::Queued;
+        let efficient = allowed(&self.order[..self.nr_efficient]);
+        if task.name == EFFICIENT && !efficient.is_empty() {
+            return efficient;
+        }
+        if kernel.tasks.iter().any(waits) { vec![] } else { allowed(&self.order) }
     }
 
     /// The active set has the capacity for what ran since things have settled.

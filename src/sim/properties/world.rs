@@ -18,8 +18,9 @@ use crate::sim::system::{powerpack, rank};
 pub const WEIGHT_DEFAULT: u32 = intf::pp_limits_PP_WEIGHT_DEFAULT;
 
 pub const WORKLOAD_PACK: u32 = intf::pp_workload_PP_WORKLOAD_PACK;
-/// The name of tasks that the table says are to be packed.
+/// The names of tasks that the table says are to be packed, or to stay on the efficient CPUs.
 pub const PACKED: &str = "packed";
+pub const EFFICIENT: &str = "efficient";
 
 /// A task that runs and sleeps; `sleep_ns` 0 is a hog.
 #[derive(Clone, Debug)]
@@ -125,14 +126,22 @@ pub fn loads() -> impl Strategy<Value = Vec<Load>> {
     loads_of(1..24)
 }
 
-/// As many.
+/// As many. Of a quarter of the machines each other load is of a workload in the table.
 pub fn loads_of(nr: Range<usize>) -> impl Strategy<Value = Vec<Load>> {
+    prop::bool::weighted(0.25).prop_flat_map(move |treated| {
+        prop::collection::vec(load(if treated { 1 } else { 0 }), nr.clone())
+    })
+}
+
+/// One that is of a workload in the table in `treated` of two cases.
+fn load(treated: u32) -> impl Strategy<Value = Load> {
     let sleep = prop_oneof![1 => Just(0), 4 => MS / 10..60 * MS];
     let cpus = prop_oneof![3 => Just(0u32), 1 => any::<u32>()];
     let weight = prop_oneof![30 => Just(WEIGHT_DEFAULT), 1 => 1..1000u32];
-    let workload = prop_oneof![30 => Just(0), 1 => 1..intf::pp_workload_PP_NR_WORKLOADS];
+    let workload =
+        prop_oneof![2 - treated => Just(0), treated => 1..intf::pp_workload_PP_NR_WORKLOADS];
     let load = (MS / 50..20 * MS, sleep, weight, cpus, workload, prop::bool::weighted(0.1));
-    let load = load.prop_map(|(run_ns, sleep_ns, weight, cpus, workload, pair)| Load {
+    load.prop_map(|(run_ns, sleep_ns, weight, cpus, workload, pair)| Load {
         run_ns,
         sleep_ns,
         weight,
@@ -141,8 +150,7 @@ pub fn loads_of(nr: Range<usize>) -> impl Strategy<Value = Vec<Load>> {
         cpus,
         workload,
         pair,
-    });
-    prop::collection::vec(load, nr)
+    })
 }
 
 fn allowed(cpus: u32, nr: usize) -> CpuMask {
@@ -155,7 +163,12 @@ pub fn spawn(kernel: &mut Kernel, load: &Load) {
     let allowed = allowed(load.cpus, kernel.cpus.len());
     let mut make = |program: Box<dyn Program>| {
         let home = load.cgroup.map_or(Home::Kind(load.cgroup_weight, load.workload), Home::Made);
-        let name = if load.workload == WORKLOAD_PACK { PACKED } else { "" }.to_owned();
+        let name = match load.workload {
+            WORKLOAD_PACK => PACKED,
+            super::WORKLOAD_EFFICIENT => EFFICIENT,
+            _ => "",
+        };
+        let name = name.to_owned();
         let spec = TaskSpec { name, weight: load.weight, home, ..TaskSpec::new(program, allowed) };
         kernel.spawn(spec, 0)
     };
