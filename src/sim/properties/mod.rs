@@ -5,6 +5,7 @@ mod beside_eevdf;
 mod checks;
 mod confined;
 mod eevdf;
+mod fair_shares;
 mod hotplug;
 mod kinds;
 mod limits;

@@ -205,7 +205,7 @@ pub fn ranks_of(machine: &Machine) -> Ranks {
 }
 
 /// How long they run (s).
-const RUNS_FOR_S: f64 = 10.0;
+pub const RUNS_FOR_S: f64 = 10.0;
 
 /// What became of the last of these tasks in packing, on four CPUs.
 pub fn last_of(tasks: &str) -> TaskOutcome {
@@ -219,9 +219,13 @@ pub fn last_on(machine: &str, mode: &str, tasks: &str) -> TaskOutcome {
 
 /// What became of each of these groups of tasks on `machine` in mode `mode`.
 pub fn all_on(machine: &str, mode: &str, tasks: &str) -> Vec<TaskOutcome> {
-    let machine = Machine::find(machine).unwrap();
-    let policy = mode.parse::<Named>().unwrap().on(&machine).unwrap();
+    outcomes(&Machine::find(machine).unwrap(), mode, tasks)
+}
+
+/// The same of any machine.
+pub fn outcomes(machine: &Machine, mode: &str, tasks: &str) -> Vec<TaskOutcome> {
+    let policy = mode.parse::<Named>().unwrap().on(machine).unwrap();
     let workload = Workload::parse(&format!("name = 'hogs'\nabout = ''\n{tasks}")).unwrap();
-    let setup = Setup::new(&machine, &workload, RUNS_FOR_S, 1);
+    let setup = Setup::new(machine, &workload, RUNS_FOR_S, 1);
     powerpack_sim::run(&setup, &policy).unwrap().0.tasks
 }
