@@ -272,7 +272,9 @@ static inline u64 pp_rival_owed(const struct pp_rival *rival)
  * A CPU's own queue and the shared one have clocks that pass at the same rate as long as
  * both are served by that CPU in order of deadline, so that they are @offset by a constant.
  * It changes when one of them is not served, as it is empty, or the shared one is
- * served by others: the queue that is behind is owed a slice at most, as a task is.
+ * served by others: the queue that is behind is owed a slice at most, as a task is. That is a slice
+ * of the lighter of the two: tasks of the one queue may all be behind their clock by that, and
+ * those of the other that are heavier, and bounded to less, would always be after them.
  */
 static inline u64 pp_clock_offset(const struct pp_rival *own, const struct pp_rival *shared,
 				  u64 offset)
@@ -280,10 +282,12 @@ static inline u64 pp_clock_offset(const struct pp_rival *own, const struct pp_ri
 	s64 own_lag = shared->clock + offset - pp_rival_front(own);
 	s64 shared_lag = own->clock - offset - pp_rival_front(shared);
 	s64 own_max = pp_rival_owed(own), shared_max = pp_rival_owed(shared);
-	if (own_lag > own_max)
-		offset -= own_lag - own_max;
-	else if (shared_lag > shared_max)
-		offset += shared_lag - shared_max;
+	s64 max = own_max > shared_max ? own_max : shared_max;
+
+	if (own_lag > max)
+		offset -= own_lag - max;
+	else if (shared_lag > max)
+		offset += shared_lag - max;
 	return offset;
 }
 

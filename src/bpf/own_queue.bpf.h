@@ -63,10 +63,10 @@ verified_once s32 empty_queue(const struct pp_task *task __arg_nonnull, s32 here
 	return -1;
 }
 
-/* How much runs on @cpu or waits in its queue that goes before a task of @class, as it is shorter
- * or, running, is never cut short (ns). Not in the loop itself: the verifier would follow each
- * class through each of its turns. */
-verified_once u64 waits_before(s32 cpu, u32 class, u64 now)
+/* How much runs on @cpu or waits in its queue that goes before a task of @class and @weight, as it
+ * is shorter or, running, is not cut short for it: a short run, and that of a heavier task (ns).
+ * Not in the loop itself: the verifier would follow each class through each of its turns. */
+verified_once u64 waits_before(s32 cpu, u32 class, u32 weight, u64 now)
 {
 	const struct pp_queue *queue = queue_of(cpu_queue(cpu));
 	const struct pp_cpu *state = cpu_state(cpu);
@@ -74,7 +74,7 @@ verified_once u64 waits_before(s32 cpu, u32 class, u64 now)
 
 	if (is_rt_busy(state, now))
 		running_ns = PP_RT_KEEPS_NS;
-	else if (pp_run_class(state->curr_run_ns) <= class ||
+	else if (pp_run_class(state->curr_run_ns) <= class || state->curr_weight > weight ||
 		 !pp_is_long(state->curr_run_ns, since(now, state->exec_start_ns)))
 		running_ns = turn_left(state, now);
 	/* Each that waits counts as 2 ns, which is less than any of them takes. */
@@ -106,7 +106,7 @@ verified_once s32 shortest_queue(const struct pp_task *task __arg_nonnull, s32 h
 			break;
 		/* Of those that are equal, the one that fewer share with it; and then the one
 		 * @here. */
-		ahead_ns = waits_before(cpu, class, now) + (cpu != here);
+		ahead_ns = waits_before(cpu, class, task->weight, now) + (cpu != here);
 		if (ahead_ns < ahead_min_ns && may_use(task, cpu, end)) {
 			ahead_min_ns = ahead_ns;
 			best = cpu;

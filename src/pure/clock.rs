@@ -237,6 +237,16 @@ fn a_heavy_task_does_not_forgive_what_a_light_one_behind_it_waits_for() {
 }
 
 #[test]
+fn a_heavy_task_is_owed_as_much_as_those_of_the_other_queue() {
+    let (own, shared) = (rival(true, 0, MS), rival(false, 6 * MS, 7 * MS));
+    for weight in [100, 400] {
+        let mut offset = 0;
+        native_rival_gap(&Rival { weight: weight * UNIT, ..own }, &shared, &mut offset);
+        assert_eq!(offset, (2 * MS).wrapping_neg(), "3 ms after it was due, of weight {weight}");
+    }
+}
+
+#[test]
 fn the_own_clock_passes_with_the_shared_one_but_robs_nobody() {
     // The shared one began at 40 and is at 45 by the own clock; the own one began at 47.
     let (own, shared) = (rival(true, 40 * MS, 50 * MS), rival(false, 39 * MS, 43 * MS));

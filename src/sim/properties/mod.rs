@@ -12,6 +12,7 @@ mod limits;
 mod long;
 mod shares;
 mod waits;
+mod weights;
 mod world;
 
 use powerpack_sim::{CpuMask, Machine, PolicyBytes, Sabotage, TaskSpec};

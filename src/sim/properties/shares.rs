@@ -217,21 +217,6 @@ fn who_hardly_sleeps_has_its_share_beside_hogs() {
     }
 }
 
-/// One that wakes often on a CPU that it is bound to, beside a hog of its weight and six of a sixth of that: a third is its
-/// share. It had more than twice as much, as it was forgiven what it had had each time that it woke while a light one ran,
-/// which is behind by right.
-#[test]
-fn who_wakes_beside_light_hogs_has_no_more_than_its_share() {
-    let tasks = "[[task]]\nhog = true\ncpus = '0'\n\
-                 [[task]]\nhog = true\ncpus = '0'\nnice = 8\ncount = 6\n\
-                 [[task]]\nperiodic = { run_ms = 1, period_ms = 1.3 }\ncpus = '0'\n";
-    for mode in ["packing", "spread"] {
-        let runs = last_on("vm4", mode, tasks).activations;
-        // Of 10 s, a third in runs of 1 ms.
-        assert!((3000..3700).contains(&runs), "{runs} runs of 1 ms, {mode}");
-    }
-}
-
 /// A task that waits all the time has its share beside many that take turns: each of these has slept, and
 /// is due before it as it comes.
 #[test]
