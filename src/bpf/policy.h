@@ -305,21 +305,26 @@ static inline int pp_is_hog(u64 expected_ns)
 /* Whether what runs is a hog, and is to make way at once: a task that wakes is due before the turn
  * of the hog began, so it has had less than its share. Not for one that gets a message: each would
  * cut short the batch of the next, and hackbench, some of whose tasks are hogs, took 1.4 times as
- * long. What the hog has run by now counts by weight: a light one keeps none waiting. */
+ * long. */
 static inline int pp_hog_yields(const struct pp_contest *c, u64 expected_ns)
+{
+	return pp_is_hog(expected_ns) && c->async &&
+	       c->gap + (s64)pp_vtime_delta(PP_SLICE_SHARED_NS, c->weight) < 0;
+}
+
+/* Whether what runs has run for as long as it is let before it may be preempted: taken off by each
+ * that wakes it would wait again and again. By weight: a light one keeps none waiting. */
+static inline int pp_has_run(const struct pp_contest *c)
 {
 	u32 more = c->weight && c->waking_weight > c->weight ? c->waking_weight / c->weight : 1;
 
-	return pp_is_hog(expected_ns) &&
-	       ((c->async && c->gap + (s64)pp_vtime_delta(PP_SLICE_SHARED_NS, c->weight) < 0) ||
-		c->ran_ns * more >= PP_PREEMPT_RAN_MIN_NS);
+	return c->ran_ns * more >= PP_PREEMPT_RAN_MIN_NS;
 }
 
-/* Whether what runs may be preempted. One that is done within a slice is let begin: taken off by
- * each that wakes it would wait again and again. */
+/* Whether what runs may be preempted. One that is done within a slice is let begin. */
 static inline int pp_may_preempt(const struct pp_contest *c, u64 expected_ns)
 {
-	if (c->ran_ns >= PP_PREEMPT_RAN_MIN_NS || pp_hog_yields(c, expected_ns))
+	if (pp_has_run(c) || pp_hog_yields(c, expected_ns))
 		return 1;
 	return c->own ? c->taken_ns >= PP_PREEMPT_OWN_PAUSE_NS
 		      : c->taken_ns >= PP_PREEMPT_PAUSE_NS && c->left_ns >= PP_SLICE_SHARED_NS;

@@ -1,6 +1,8 @@
 //! Tasks that may run on some CPUs only, beside others of another weight.
 
-use super::world::{all_on, last_on};
+use powerpack_sim::Machine;
+
+use super::world::{all_on, last_on, outcomes};
 
 /// One that wakes often on a CPU that it is bound to, beside a hog of its weight and six of a sixth of that: a third is its
 /// share. It had more than twice as much, as it was forgiven what it had had each time that it woke while a light one ran,
@@ -52,5 +54,22 @@ fn who_is_confined_and_heavy_has_its_share_beside_free_ones() {
         );
         let runs = of_eevdf(mode, &tasks);
         assert!(runs >= 0.75, "{runs:.2} of the runs under eevdf, {mode}, nice {nice}");
+    }
+}
+
+/// Heavy clients that may run everywhere on two LLCs, and light ones on the CPUs of one of them, whose runs last for almost
+/// a slice: begun while a heavy one sleeps for 0.06 ms, they are not to keep it waiting until they end. The heavy ones had
+/// 0.76 of their runs.
+#[test]
+fn a_light_task_makes_way_for_a_heavy_one_that_has_hardly_slept() {
+    let tasks = "[[task]]\ncount = 6\nnice = -5\njitter_pct = 30\nclient = { run_ms = 1.275, think_ms = 0.064 }\n\
+                 [[task]]\ncount = 3\nnice = 8\ncpus = '0-1'\nclient = { run_ms = 2.9, think_ms = 0.145 }\n";
+    let machine = "name='any'\nabout=''\n[costs]\nhz=250\nswitch_us=2\nwake_us=5\n\
+                   [[llc]]\ncores=2\npackage=0\n[[llc]]\ncores=2\npackage=1\n";
+    let machine = Machine::parse(machine).unwrap();
+    let runs = |system| outcomes(&machine, system, tasks)[0].activations as f64;
+    for mode in ["packing", "spread"] {
+        let part = runs(mode) / runs("eevdf");
+        assert!(part >= 0.88, "{part:.2} of the runs under eevdf, {mode}");
     }
 }
