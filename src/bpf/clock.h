@@ -255,6 +255,12 @@ static inline u64 pp_rival_front(const struct pp_rival *rival)
  * clock). That one may have gone, and a cgroup's may be a thousand times as light. */
 #define PP_OWED_MAX_NS (205 * PP_NS_PER_MS)
 
+/* A slice of a rival, up to that. */
+static inline u64 pp_rival_slice(const struct pp_rival *rival)
+{
+	return pp_vtime_min(pp_vtime_delta(PP_SLICE_SHARED_NS, rival->weight), PP_OWED_MAX_NS);
+}
+
 /* What the queue of a rival is owed at most: a slice, or what the last that waits there needs to be
  * due. If it were a slice of the first one always, a heavy task that wakes often would forgive,
  * each time, what a light one behind it waits for. */
@@ -272,22 +278,22 @@ static inline u64 pp_rival_owed(const struct pp_rival *rival)
  * A CPU's own queue and the shared one have clocks that pass at the same rate as long as
  * both are served by that CPU in order of deadline, so that they are @offset by a constant.
  * It changes when one of them is not served, as it is empty, or the shared one is
- * served by others: the queue that is behind is owed a slice at most, as a task is. That is a slice
- * of the lighter of the two: tasks of the one queue may all be behind their clock by that, and
- * those of the other that are heavier, and bounded to less, would always be after them.
+ * served by others: the queue that is behind is owed a slice at most, as a task is, or one of
+ * what it is compared with: tasks of the other queue may all be behind their clock by that, and
+ * heavier ones, who are bounded to less, would always be after them.
  */
 static inline u64 pp_clock_offset(const struct pp_rival *own, const struct pp_rival *shared,
 				  u64 offset)
 {
 	s64 own_lag = shared->clock + offset - pp_rival_front(own);
 	s64 shared_lag = own->clock - offset - pp_rival_front(shared);
-	s64 own_max = pp_rival_owed(own), shared_max = pp_rival_owed(shared);
-	s64 max = own_max > shared_max ? own_max : shared_max;
+	s64 own_max = pp_vtime_max(pp_rival_owed(own), pp_rival_slice(shared));
+	s64 shared_max = pp_vtime_max(pp_rival_owed(shared), pp_rival_slice(own));
 
-	if (own_lag > max)
-		offset -= own_lag - max;
-	else if (shared_lag > max)
-		offset += shared_lag - max;
+	if (own_lag > own_max)
+		offset -= own_lag - own_max;
+	else if (shared_lag > shared_max)
+		offset += shared_lag - shared_max;
 	return offset;
 }
 

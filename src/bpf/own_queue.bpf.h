@@ -64,7 +64,8 @@ verified_once s32 empty_queue(const struct pp_task *task __arg_nonnull, s32 here
 }
 
 /* How much runs on @cpu or waits in its queue that goes before a task of @class and @weight, as it
- * is shorter or, running, is not cut short for it: a short run, and that of a heavier task (ns).
+ * is shorter or, running, mostly not cut short for it: a short run, and that of a task of twice its
+ * weight (ns).
  * Not in the loop itself: the verifier would follow each class through each of its turns. */
 verified_once u64 waits_before(s32 cpu, u32 class, u32 weight, u64 now)
 {
@@ -74,7 +75,7 @@ verified_once u64 waits_before(s32 cpu, u32 class, u32 weight, u64 now)
 
 	if (is_rt_busy(state, now))
 		running_ns = PP_RT_KEEPS_NS;
-	else if (pp_run_class(state->curr_run_ns) <= class || state->curr_weight > weight ||
+	else if (pp_run_class(state->curr_run_ns) <= class || state->curr_weight / 2 >= weight ||
 		 !pp_is_long(state->curr_run_ns, since(now, state->exec_start_ns)))
 		running_ns = turn_left(state, now);
 	/* Each that waits counts as 2 ns, which is less than any of them takes. */

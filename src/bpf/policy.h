@@ -312,8 +312,8 @@ static inline int pp_hog_yields(const struct pp_contest *c, u64 expected_ns)
 	       c->gap + (s64)pp_vtime_delta(PP_SLICE_SHARED_NS, c->weight) < 0;
 }
 
-/* Whether what runs has run for as long as it is let before it may be preempted: taken off by each
- * that wakes it would wait again and again. By weight: a light one keeps none waiting. */
+/* Whether what runs has had the ms that it is let run, as it would get nowhere if it were taken off
+ * by each that wakes. What it has run counts the more the lighter it is: it keeps none waiting. */
 static inline int pp_has_run(const struct pp_contest *c)
 {
 	u32 more = c->weight && c->waking_weight > c->weight ? c->waking_weight / c->weight : 1;

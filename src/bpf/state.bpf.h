@@ -83,14 +83,14 @@ _Static_assert(PP_MAX_LLCS <= PP_RANK_WORDS * PP_WORD_BITS, "a bit for each LLC"
 static s32 nr_waiting_efficient; /* tasks that wait for efficient CPUs alone */
 
 /* A CPU's own queue on the scale that is common to all of these: see pp_common_lead(); of the queue
- * of an LLC all but the first two. Its CPU writes it at each switch, so it has a cache line of
- * its own. */
+ * of an LLC what is not said to be of own ones. Its CPU writes it at each switch, so it has a cache
+ * line of its own. */
 struct pp_scale {
-	u64 shift;	    /* what its clock is behind that scale */
-	u64 front;	    /* vtime of its task that has run last */
+	u64 shift;	    /* what the clock of an own queue is behind that scale */
+	u64 front;	    /* vtime of the task of an own queue that has run last */
 	u64 latest;	    /* of all deadlines in the queue, or that were there before */
 	u32 running_weight; /* see pp_running_weight(); not of a CPU's own queue */
-	u32 front_weight;   /* of its task that has run last */
+	u32 front_weight;   /* of that task */
 	u32 looks;	    /* how often one that has waited too long was looked for */
 } __attribute__((aligned(64)));
 

@@ -244,6 +244,10 @@ fn a_heavy_task_is_owed_as_much_as_those_of_the_other_queue() {
         native_rival_gap(&Rival { weight: weight * UNIT, ..own }, &shared, &mut offset);
         assert_eq!(offset, (2 * MS).wrapping_neg(), "3 ms after it was due, of weight {weight}");
     }
+    // What the last in that queue waits for is owed to that queue alone: the own one has slept.
+    let mut offset = 0;
+    native_rival_gap(&own, &Rival { latest: 300 * MS, ..shared }, &mut offset);
+    assert_eq!(offset, (2 * MS).wrapping_neg());
 }
 
 #[test]

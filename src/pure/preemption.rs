@@ -84,7 +84,7 @@ fn a_hog_yields_to_who_is_owed() {
 }
 
 #[test]
-fn a_light_hog_keeps_none_waiting() {
+fn a_light_task_keeps_none_waiting() {
     let ask = |weight, ran| {
         let contest = Contest { weight, ..contest(ran, 50 * MS, 0) };
         native_may_preempt(&contest, 50 * MS)
@@ -94,6 +94,9 @@ fn a_light_hog_keeps_none_waiting() {
     assert_eq!(ask(15, MS / 60), 1, "of nice 19");
     assert_eq!(ask(15, MS / 100), 0);
     assert_eq!(ask(2048, MS / 2), 0, "of twice the weight");
+    let short = |weight| Contest { weight, ..contest(MS / 2, 2 * MS, 0) };
+    assert_eq!(native_may_preempt(&short(1024), 2 * MS), 0, "nor what is no hog");
+    assert_eq!(native_may_preempt(&short(512), 2 * MS), 1);
 }
 
 #[test]

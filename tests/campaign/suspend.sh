@@ -41,7 +41,7 @@ suspend_to() {
 
 suspend_to_idle() {
 	local try slept=no
-	# Not else: a line that may wake the machine is not set up again after a sleep to memory, where it loses power.
+	# For this sleep alone: a line that may wake the machine is not set up again after one to memory, where it loses power.
 	echo enabled >/sys/class/tty/$LINE/power/wakeup
 	for ((try = 1; try <= IDLE_TRIES; try++)); do
 		! echo freeze 2>/tmp/printed >$POWER/state || { slept=yes && break; }

@@ -121,11 +121,14 @@ impl Watch {
             let usable = |&&cpu: &&usize| kernel.cpus[cpu].online && task.may_run_on(cpu);
             cpus.iter().filter(usable).copied().collect()
         };
-        let waits = |task: &Task| task.name == EFFICIENT && task.state == State::Queued;
-        let efficient = allowed(&self.order[..self.nr_efficient]);
-        if task.name == EFFICIENT && !efficient.is_empty() {
-            return efficient;
+        let is_on_efficient = |task: &Task| {
+            let may_use = |&cpu: &usize| kernel.cpus[cpu].online && task.may_run_on(cpu);
+            task.name == EFFICIENT && self.order[..self.nr_efficient].iter().any(may_use)
+        };
+        if is_on_efficient(task) {
+            return allowed(&self.order[..self.nr_efficient]);
         }
+        let waits = |task: &Task| task.state == State::Queued && is_on_efficient(task);
         if kernel.tasks.iter().any(waits) { vec![] } else { allowed(&self.order) }
     }
 

@@ -53,9 +53,12 @@ fn who_may_run_on_no_cpu_that_is_left_is_moved_by_the_kernel() {
     spawn(&mut kernel, &Load { cpus: 0b110, ..Load::hog() });
     kernel.run_until(100 * MS);
     let ran = |kernel: &Kernel| kernel.tasks[confined].ran_ns / MS;
-    while kernel.tasks[confined].state != State::Queued {
-        kernel.run_until(kernel.now_ns() + MS);
+    for _ in 0..20 {
+        if kernel.tasks[confined].state != State::Queued {
+            kernel.run_until(kernel.now_ns() + MS);
+        }
     }
+    assert_eq!(kernel.tasks[confined].state, State::Queued);
     kernel.online(0);
     kernel.offline(1);
     let before = ran(&kernel);

@@ -126,7 +126,7 @@ pub fn loads() -> impl Strategy<Value = Vec<Load>> {
     loads_of(1..24)
 }
 
-/// As many. Of a quarter of the machines each other load is of a workload in the table.
+/// As many. Of a quarter of the machines every second load is of a workload in the table.
 pub fn loads_of(nr: Range<usize>) -> impl Strategy<Value = Vec<Load>> {
     prop::bool::weighted(0.25).prop_flat_map(move |treated| {
         prop::collection::vec(load(if treated { 1 } else { 0 }), nr.clone())
