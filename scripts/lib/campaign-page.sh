@@ -129,6 +129,38 @@ others_table() {
 		}' "$file"
 }
 
+# The page on stdin, and what page $1 has of jobs whose results are not here, as they are in no repository: sections of
+# which nothing has been run, and rows of tables that say when each was measured.
+with_rows_of() {
+	awk '
+		# What a row is of: its first cell, and the depth of a suspend.
+		function key_of(row, cell) { split(row, cell, "|"); return section cell[2] (section ~ /Suspend/ ? cell[3] : "") }
+		function add_rows(i) {
+			for (i = 1; i <= nr_rows[section]; i++)
+				if (!(key_of(row[section, i]) in has)) print row[section, i]
+		}
+		function put_section(i, in_table) {
+			if (not_run && section in old) printf "%s", old[section]
+			for (i = 1; i <= nr && !(not_run && section in old); i++) {
+				if (line[i] ~ /^[|].* measured [|]$/) in_table = 1
+				if (line[i] ~ /^[|]/) has[key_of(line[i])]
+				else if (in_table) in_table = add_rows()
+				print line[i]
+			}
+			nr = not_run = 0
+		}
+		/^## / { if (NR != FNR) put_section(); section = $0 }
+		NR == FNR {
+			old[section] = old[section] $0 "\n"
+			if (/^[|].* at commit [0-9a-f]+ [|]$/) row[section, ++nr_rows[section]] = $0
+			next
+		}
+		FNR == 1 { section = "" }
+		/^Not run[.]$/ { not_run = 1 }
+		{ line[++nr] = $0 }
+		END { put_section() }' "$1" -
+}
+
 # write_campaign_page RESULTS PAGE
 write_campaign_page() {
 	local results=$1 page=$2 others=$1/others:$OTHERS_KERNEL
@@ -175,6 +207,6 @@ write_campaign_page() {
 		echo "then, and not bytes; \`nice\`, \`wait\` and \`inotify\` differ by as much between runs of one scheduler."
 		echo
 		others_table "$others"
-	} >"$page.new"
+	} | with_rows_of "$page" >"$page.new"
 	mv "$page.new" "$page"
 }
