@@ -64,9 +64,9 @@ verified_once s32 empty_queue(const struct pp_task *task __arg_nonnull, s32 here
 }
 
 /* How much runs on @cpu or waits in its queue that goes before a task of @class and @weight, as it
- * is shorter or, running, mostly not cut short for it: a short run, and that of a task of twice its
- * weight (ns).
- * Not in the loop itself: the verifier would follow each class through each of its turns. */
+ * is shorter or, running, is not cut short for it at once: a short run, and that of a task of twice
+ * its weight (ns). Not in the loop itself: the verifier would follow each class through each of its
+ * turns. */
 verified_once u64 waits_before(s32 cpu, u32 class, u32 weight, u64 now)
 {
 	const struct pp_queue *queue = queue_of(cpu_queue(cpu));
