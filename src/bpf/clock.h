@@ -255,18 +255,17 @@ static inline u64 pp_rival_front(const struct pp_rival *rival)
  * clock). That one may have gone, and a cgroup's may be a thousand times as light. */
 #define PP_OWED_MAX_NS (205 * PP_NS_PER_MS)
 
-/* A slice of a rival, up to that. */
+/* A slice of a rival, by the clock. */
 static inline u64 pp_rival_slice(const struct pp_rival *rival)
 {
-	return pp_vtime_min(pp_vtime_delta(PP_SLICE_SHARED_NS, rival->weight), PP_OWED_MAX_NS);
+	return pp_vtime_delta(PP_SLICE_SHARED_NS, rival->weight);
 }
 
-/* What the queue of a rival is owed at most: a slice, or what the last that waits there needs to be
- * due. If it were a slice of the first one always, a heavy task that wakes often would forgive,
- * each time, what a light one behind it waits for. */
-static inline u64 pp_rival_owed(const struct pp_rival *rival)
+/* What the queue of a rival, whose @slice is known, is owed at most: that, or what the last that
+ * waits there needs to be due. If it were a slice of the first one always, a heavy task that wakes
+ * often would forgive, each time, what a light one behind it waits for. */
+static inline u64 pp_rival_owed(const struct pp_rival *rival, u64 slice)
 {
-	u64 slice = pp_vtime_delta(PP_SLICE_SHARED_NS, rival->weight);
 	s64 latest = rival->latest - pp_rival_front(rival);
 
 	if (!rival->latest || latest <= (s64)slice || slice >= PP_OWED_MAX_NS)
@@ -287,8 +286,11 @@ static inline u64 pp_clock_offset(const struct pp_rival *own, const struct pp_ri
 {
 	s64 own_lag = shared->clock + offset - pp_rival_front(own);
 	s64 shared_lag = own->clock - offset - pp_rival_front(shared);
-	s64 own_max = pp_vtime_max(pp_rival_owed(own), pp_rival_slice(shared));
-	s64 shared_max = pp_vtime_max(pp_rival_owed(shared), pp_rival_slice(own));
+	u64 own_slice = pp_rival_slice(own), shared_slice = pp_rival_slice(shared);
+	s64 own_max = pp_vtime_max(pp_rival_owed(own, own_slice),
+				   pp_vtime_min(shared_slice, PP_OWED_MAX_NS));
+	s64 shared_max = pp_vtime_max(pp_rival_owed(shared, shared_slice),
+				      pp_vtime_min(own_slice, PP_OWED_MAX_NS));
 
 	if (own_lag > own_max)
 		offset -= own_lag - own_max;

@@ -30,17 +30,6 @@ static void note_hotplug(s32 cpu, bool online)
 	request_sizing();
 }
 
-/* Whether there are CPUs online, of those that serve the queues of LLCs, that may not run the task:
- * it is not for such a queue, or no longer. */
-verified_once bool is_confined_now(const struct pp_task *task __arg_nonnull)
-{
-	for (u32 word = 0; word < topology.nr_words && word < PP_RANK_WORDS; word++) {
-		if (free_ranks[word] & online_ranks[word] & ~task->allowed[word])
-			return true;
-	}
-	return false;
-}
-
 /* @cpu goes offline, and ops.dispatch is not called on it any more: run there, or be moved by the
  * kernel, what waits in its own queue; and what waits in an LLC's, where it was put while it might
  * run on all CPUs that were online, if that is not so any more. Maybe none that is left may run it,
@@ -58,7 +47,7 @@ static __always_inline void move_waiting_off(s32 cpu)
 		bpf_for_each (scx_dsq, p, llc, 0) {
 			struct pp_task *task = task_of(p);
 
-			if (task && scx_bpf_task_cpu(p) == cpu && is_confined_now(task))
+			if (task && scx_bpf_task_cpu(p) == cpu && is_confined(task))
 				scx_bpf_dsq_move(BPF_FOR_EACH_ITER, p, SCX_DSQ_LOCAL_ON | cpu, 0);
 		}
 	}

@@ -130,6 +130,16 @@ verified_once u32 scope_of(const struct pp_task *task __arg_nonnull)
 	return scope;
 }
 
+/* Whether CPUs are online, of those that serve the queues of LLCs, that may not run the task. */
+verified_once bool is_confined(const struct pp_task *task __arg_nonnull)
+{
+	for (u32 word = 0; word < topology.nr_words && word < PP_RANK_WORDS; word++) {
+		if (free_ranks[word] & online_ranks[word] & ~task->allowed[word])
+			return true;
+	}
+	return false;
+}
+
 /* Where may @p run, in rank space? One that may run wherever free tasks do is not
  * restricted: with isolated CPUs no task may run everywhere. CPUs that are offline do not count:
  * the kernel removes them from the affinity of all tasks in a cpuset other than the root's, and
@@ -137,7 +147,6 @@ verified_once u32 scope_of(const struct pp_task *task __arg_nonnull)
 verified_once int refresh_allowed(struct task_struct *p __arg_trusted,
 				  struct pp_task *task __arg_nonnull)
 {
-	u64 missing = 0;
 	u32 word;
 
 	task->cpus_generation = cpus_generation;
@@ -145,9 +154,7 @@ verified_once int refresh_allowed(struct task_struct *p __arg_trusted,
 		task->allowed[word] = 0;
 	for (word = 0; word < nr_cpu_words && word < PP_RANK_WORDS; word++)
 		allow_cpus(task, allowed_cpus(p, word), word);
-	for (word = 0; word < topology.nr_words && word < PP_RANK_WORDS; word++)
-		missing |= free_ranks[word] & online_ranks[word] & ~task->allowed[word];
-	task->restricted = missing != 0;
+	task->restricted = is_confined(task);
 	return 0;
 }
 
