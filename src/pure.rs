@@ -147,7 +147,7 @@ unsafe extern "C" {
     safe fn native_own_passes(own: &Rival, shared: &Rival, offset: u64) -> u64;
     safe fn native_starving_pause(nr: u32, servers: u32, waited: u64) -> u64;
     safe fn native_is_starving(since: u64, now: u64) -> i32;
-    safe fn native_should_preempt(gap: i64, run: u64, left: u64, expected: u64, ran: u64) -> i32;
+    safe fn native_should_preempt(contest: &Contest, run: u64, expected: u64) -> i32;
     safe fn native_taken(taken: u64, now: u64, tick: u64, bound: i32) -> u64;
     safe fn native_may_preempt(contest: &Contest, expected: u64) -> i32;
     safe fn native_slice_of_ticks(tick: u64) -> u64;

@@ -346,7 +346,8 @@ verified_once int place_bound(struct task_struct *p __arg_trusted,
 		return 0;
 	}
 	/* Not behind a long run, which would not be preempted for it. */
-	if ((enq_flags & SCX_ENQ_WAKEUP) && may_go_direct(cpu) && !runs_long(cpu, scx_bpf_now())) {
+	if ((enq_flags & SCX_ENQ_WAKEUP) && may_go_direct(cpu) &&
+	    !runs_long_for(task->weight, cpu, scx_bpf_now())) {
 		run_on(p, task, cpu, enq_flags);
 		go_direct(cpu);
 		return 0;

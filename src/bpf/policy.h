@@ -234,10 +234,17 @@ static inline int pp_is_overdue(const struct pp_policy *policy, const s64 *queue
 
 /* Whether one task is to go before another that has @left_ns to run: it is due
  * earlier (@gap, as of pp_rival_gap(), is below zero), it is shorter, and that is worth
- * the switches. */
-static inline int pp_goes_first(s64 gap, u64 run_ns, u64 left_ns)
+ * the switches, the sooner the more often (@times) the other one is lighter. */
+static inline int pp_goes_first(s64 gap, u64 run_ns, u64 left_ns, u32 times)
 {
-	return gap < 0 && left_ns >= PP_PREEMPT_LEFT_MIN_NS && run_ns < left_ns;
+	return gap < 0 && left_ns * times >= PP_PREEMPT_LEFT_MIN_NS && run_ns < left_ns;
+}
+
+/* How often the weight of what runs goes into that of a task that wakes: so much longer does its
+ * run count, as each ms that the other one waits is so much more of what it was promised. */
+static inline u32 pp_times_lighter(u32 weight, u32 waking_weight)
+{
+	return weight && waking_weight > weight ? waking_weight / weight : 1;
 }
 
 /* Whether a run is long: was expected to be when it began, or has become so. */
@@ -316,9 +323,7 @@ static inline int pp_hog_yields(const struct pp_contest *c, u64 expected_ns)
  * by each that wakes. What it has run counts the more the lighter it is: it keeps none waiting. */
 static inline int pp_has_run(const struct pp_contest *c)
 {
-	u32 more = c->weight && c->waking_weight > c->weight ? c->waking_weight / c->weight : 1;
-
-	return c->ran_ns * more >= PP_PREEMPT_RAN_MIN_NS;
+	return c->ran_ns * pp_times_lighter(c->weight, c->waking_weight) >= PP_PREEMPT_RAN_MIN_NS;
 }
 
 /* Whether what runs may be preempted. One that is done within a slice is let begin. */
@@ -343,11 +348,14 @@ static inline u64 pp_taken(u64 taken_ns, u64 now_ns, u64 tick_ns, int bound)
 	return pp_vtime_max(pp_vtime_min(next_ns, now_ns), now_ns - unused_max_ns);
 }
 
-/* Whether a waking task goes before one that was expected to run for @expected_ns when it
- * began @ran_ns ago, and has @left_ns to go, if that may be preempted. */
-static inline int pp_should_preempt(s64 gap, u64 run_ns, u64 left_ns, u64 expected_ns, u64 ran_ns)
+/* Whether a waking task that is to run for @run_ns goes before one that was expected to run for
+ * @expected_ns when it began, if that may be preempted. */
+static inline int pp_should_preempt(const struct pp_contest *c, u64 run_ns, u64 expected_ns)
 {
-	return pp_is_long(expected_ns, ran_ns) && pp_goes_first(gap, run_ns, left_ns);
+	u32 times = pp_times_lighter(c->weight, c->waking_weight);
+
+	return pp_is_long(expected_ns * times, c->ran_ns * times) &&
+	       pp_goes_first(c->gap, run_ns, c->left_ns, times);
 }
 
 /* Whether a task that needs less than a millisecond is in a queue. */

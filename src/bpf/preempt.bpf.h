@@ -17,6 +17,16 @@ static __always_inline bool runs_long(s32 cpu, u64 now)
 	       pp_is_long(state->curr_run_ns, since(now, state->exec_start_ns));
 }
 
+/* Whether @cpu runs a task whose run is long to one of @weight that wakes there. */
+static __always_inline bool runs_long_for(u32 weight, s32 cpu, u64 now)
+{
+	const struct pp_cpu *state = cpu_state(cpu);
+	u32 times = pp_times_lighter(state->curr_weight, weight);
+
+	return state->running_since_ns &&
+	       pp_is_long(state->curr_run_ns * times, since(now, state->exec_start_ns) * times);
+}
+
 /* Whether @task goes before what runs on @cpu or is about to: from the former
  * it takes the CPU as it wakes, from the latter let_earlier_first() does. */
 verified_once bool goes_before(const struct pp_task *task __arg_nonnull, s32 cpu, u64 now)
@@ -39,9 +49,9 @@ verified_once bool goes_before(const struct pp_task *task __arg_nonnull, s32 cpu
 		.gap = rival_gap(cpu, &waking, &curr),
 	};
 	if (!state->running_since_ns)
-		return pp_goes_first(contest.gap, task_run_left(task), left);
+		return pp_goes_first(contest.gap, task_run_left(task), left, 1);
 	return ran && pp_may_preempt(&contest, state->curr_run_ns) &&
-	       pp_should_preempt(contest.gap, task_run_left(task), left, state->curr_run_ns, ran);
+	       pp_should_preempt(&contest, task_run_left(task), state->curr_run_ns);
 }
 
 /* Whether @cpu runs a hog that has only just begun. */

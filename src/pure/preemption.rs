@@ -6,7 +6,9 @@ use super::*;
 
 #[test]
 fn preemption_is_for_the_shorter_the_earlier_and_not_at_once() {
-    let ask = |gap, run, left, ran| native_should_preempt(gap, run, left, left + ran, ran);
+    let ask = |gap, run, left, ran| {
+        native_should_preempt(&Contest { gap, ..contest(ran, left, 0) }, run, left + ran)
+    };
     assert_eq!(ask(-1, MS / 10, 3 * MS, 2 * MS), 1);
     assert_eq!(ask(1, MS / 10, 3 * MS, 2 * MS), 0, "due later");
     assert_eq!(ask(-1, 4 * MS, 3 * MS, 2 * MS), 0, "longer than what is left");
@@ -101,8 +103,23 @@ fn a_light_task_keeps_none_waiting() {
 
 #[test]
 fn short_runs_are_left_alone_until_they_are_long() {
-    let preempt = |expected, ran| native_should_preempt(-1, MS / 10, MS, expected, ran);
+    let preempt = |expected, ran| native_should_preempt(&contest(ran, MS, 0), MS / 10, expected);
     assert_eq!(preempt(MS / 10, 3 * MS / 2), 0, "a batch of messages");
     assert_eq!(preempt(MS / 10, 2 * MS), 1, "it has become long");
     assert_eq!(preempt(2 * MS, MS), 1, "it was expected to be long");
+}
+
+/// Of six times less weight, a ms that the one that wakes waits is worth six.
+#[test]
+fn the_short_run_of_a_light_task_is_long_to_a_heavy_one() {
+    let ask = |weight, expected: u64, left| {
+        let of = Contest { weight, ..contest(expected - left, left, 0) };
+        native_should_preempt(&of, MS / 10, expected)
+    };
+    assert_eq!(ask(1024, 3 * MS / 2, MS), 0);
+    assert_eq!(ask(170, 3 * MS / 2, MS), 1);
+    assert_eq!(ask(170, MS / 4, MS / 5), 0, "a sixth of 2 ms is long");
+    assert_eq!(ask(170, 3 * MS / 2, MS / 5), 1, "and a sixth of a ms left to go");
+    assert_eq!(ask(170, 3 * MS / 2, MS / 7), 0, "not so little");
+    assert_eq!(ask(2048, 3 * MS / 2, MS), 0, "the heavier one");
 }

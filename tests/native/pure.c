@@ -65,8 +65,8 @@ EXPORT(u64, own_passes, (const struct pp_rival *own, const struct pp_rival *shar
        (own, shared, offset))
 EXPORT(int, is_starving, (u64 since, u64 now), (since, now))
 EXPORT(u64, starving_pause, (u32 nr, u32 servers, u64 waited), (nr, servers, waited))
-EXPORT(int, should_preempt, (s64 gap, u64 run, u64 left, u64 expected, u64 ran),
-       (gap, run, left, expected, ran))
+EXPORT(int, should_preempt, (const struct pp_contest *contest, u64 run, u64 expected),
+       (contest, run, expected))
 EXPORT(u64, taken, (u64 taken, u64 now, u64 tick, int bound), (taken, now, tick, bound))
 EXPORT(int, may_preempt, (const struct pp_contest *contest, u64 expected), (contest, expected))
 EXPORT(u64, slice_of_ticks, (u64 tick), (tick))
