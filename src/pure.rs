@@ -149,7 +149,7 @@ unsafe extern "C" {
     safe fn native_is_starving(since: u64, now: u64) -> i32;
     safe fn native_should_preempt(contest: &Contest, run: u64, expected: u64) -> i32;
     safe fn native_taken(taken: u64, now: u64, tick: u64, bound: i32) -> u64;
-    safe fn native_may_preempt(contest: &Contest, expected: u64) -> i32;
+    safe fn native_may_preempt(contest: &Contest) -> i32;
     safe fn native_slice_of_ticks(tick: u64) -> u64;
     safe fn native_is_rt_long(expected: u64, since: u64) -> i32;
     safe fn native_short_waits(queued: &[i64; 4]) -> i32;

@@ -309,13 +309,13 @@ static inline int pp_is_hog(u64 expected_ns)
 	return expected_ns >= PP_HOG_RUN_NS;
 }
 
-/* Whether what runs is a hog, and is to make way at once: a task that wakes is due before the turn
- * of the hog began, so it has had less than its share. Not for one that gets a message: each would
- * cut short the batch of the next, and hackbench, some of whose tasks are hogs, took 1.4 times as
- * long. */
-static inline int pp_hog_yields(const struct pp_contest *c, u64 expected_ns)
+/* Whether what runs is to make way at once, as it has a slice or more to go: a task that wakes is
+ * due before the turn of what runs began, so it has had less than its share. Not for one that gets
+ * a message: each would cut short the batch of the next, and hackbench, some of whose tasks are
+ * hogs, took 1.4 times as long. */
+static inline int pp_owes_turn(const struct pp_contest *c)
 {
-	return pp_is_hog(expected_ns) && c->async &&
+	return c->left_ns >= PP_SLICE_SHARED_NS && c->async &&
 	       c->gap + (s64)pp_vtime_delta(PP_SLICE_SHARED_NS, c->weight) < 0;
 }
 
@@ -327,9 +327,9 @@ static inline int pp_has_run(const struct pp_contest *c)
 }
 
 /* Whether what runs may be preempted. One that is done within a slice is let begin. */
-static inline int pp_may_preempt(const struct pp_contest *c, u64 expected_ns)
+static inline int pp_may_preempt(const struct pp_contest *c)
 {
-	if (pp_has_run(c) || pp_hog_yields(c, expected_ns))
+	if (pp_has_run(c) || pp_owes_turn(c))
 		return 1;
 	return c->own ? c->taken_ns >= PP_PREEMPT_OWN_PAUSE_NS
 		      : c->taken_ns >= PP_PREEMPT_PAUSE_NS && c->left_ns >= PP_SLICE_SHARED_NS;

@@ -50,7 +50,7 @@ verified_once bool goes_before(const struct pp_task *task __arg_nonnull, s32 cpu
 	};
 	if (!state->running_since_ns)
 		return pp_goes_first(contest.gap, task_run_left(task), left, 1);
-	return ran && pp_may_preempt(&contest, state->curr_run_ns) &&
+	return ran && pp_may_preempt(&contest) &&
 	       pp_should_preempt(&contest, task_run_left(task), state->curr_run_ns);
 }
 

@@ -31,7 +31,7 @@ fn contest(ran: u64, left: u64, taken: u64) -> Contest {
 
 #[test]
 fn what_has_just_begun_is_let_run() {
-    let ask = |contest: Contest| native_may_preempt(&contest, 5 * MS);
+    let ask = |contest: Contest| native_may_preempt(&contest);
     assert_eq!(ask(contest(MS / 10, 5 * MS, 3 * MS)), 1);
     assert_eq!(ask(contest(MS / 10, 2 * MS, 3 * MS)), 0, "it may be done soon");
     assert_eq!(ask(contest(MS, 2 * MS, MS)), 1);
@@ -48,7 +48,7 @@ fn cuts(every: u64, tick: u64, bound: u32) -> usize {
     wakes
         .filter(|&now| {
             let left = Contest { own: bound, ..contest(MS / 100, 50 * MS, now - taken) };
-            let cut = native_may_preempt(&left, 5 * MS) == 1;
+            let cut = native_may_preempt(&left) == 1;
             if cut {
                 taken = native_taken(taken, now, tick, bound as i32);
             }
@@ -73,23 +73,21 @@ fn pauses_that_were_not_used_count_for_a_tick() {
     assert_eq!(native_taken(0, 100 * MS, 4 * MS, 1), 96 * MS + MS / 4);
 }
 
-/// The turn of a hog began 3 ms of its virtual time before it is due.
+/// The turn of what runs began 3 ms of its virtual time before it is due.
 #[test]
-fn a_hog_yields_to_who_is_owed() {
-    let ask = |gap: i64, expected| {
-        native_may_preempt(&Contest { gap, ..contest(MS / 100, 50 * MS, 0) }, expected)
-    };
+fn what_has_a_slice_to_go_makes_way_for_who_is_owed() {
+    let ask = |gap: i64, left| native_may_preempt(&Contest { gap, ..contest(MS / 100, left, 0) });
     let turn = native_vtime_delta(3 * MS, 1024) as i64;
-    assert_eq!(ask(-turn - 1, 20 * MS), 1, "due before the turn began");
-    assert_eq!(ask(-turn, 20 * MS), 0, "due in it");
-    assert_eq!(ask(-turn - 1, 19 * MS), 0, "not a hog");
+    assert_eq!(ask(-turn - 1, 3 * MS), 1, "due before the turn began");
+    assert_eq!(ask(-turn, 3 * MS), 0, "due in it");
+    assert_eq!(ask(-turn - 1, 3 * MS - 1), 0, "done in less than a slice");
 }
 
 #[test]
 fn a_light_task_keeps_none_waiting() {
     let ask = |weight, ran| {
         let contest = Contest { weight, ..contest(ran, 50 * MS, 0) };
-        native_may_preempt(&contest, 50 * MS)
+        native_may_preempt(&contest)
     };
     assert_eq!(ask(1024, MS / 2), 0);
     assert_eq!(ask(512, MS / 2), 1, "of half the weight");
@@ -97,8 +95,8 @@ fn a_light_task_keeps_none_waiting() {
     assert_eq!(ask(15, MS / 100), 0);
     assert_eq!(ask(2048, MS / 2), 0, "of twice the weight");
     let short = |weight| Contest { weight, ..contest(MS / 2, 2 * MS, 0) };
-    assert_eq!(native_may_preempt(&short(1024), 2 * MS), 0, "nor what is no hog");
-    assert_eq!(native_may_preempt(&short(512), 2 * MS), 1);
+    assert_eq!(native_may_preempt(&short(1024)), 0, "nor what is no hog");
+    assert_eq!(native_may_preempt(&short(512)), 1);
 }
 
 #[test]

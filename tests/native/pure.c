@@ -68,7 +68,7 @@ EXPORT(u64, starving_pause, (u32 nr, u32 servers, u64 waited), (nr, servers, wai
 EXPORT(int, should_preempt, (const struct pp_contest *contest, u64 run, u64 expected),
        (contest, run, expected))
 EXPORT(u64, taken, (u64 taken, u64 now, u64 tick, int bound), (taken, now, tick, bound))
-EXPORT(int, may_preempt, (const struct pp_contest *contest, u64 expected), (contest, expected))
+EXPORT(int, may_preempt, (const struct pp_contest *contest), (contest))
 EXPORT(u64, slice_of_ticks, (u64 tick), (tick))
 EXPORT(int, slice_over, (u64 expected, u64 ran, u64 slice, int short_waits),
        (expected, ran, slice, short_waits))

@@ -2,7 +2,7 @@
 
 use powerpack_sim::Machine;
 
-use super::world::{all_on, last_on, outcomes};
+use super::world::{last_on, outcomes};
 
 /// One that wakes often on a CPU that it is bound to, beside a hog of its weight and six of a sixth of that: a third is its
 /// share. It had more than twice as much, as it was forgiven what it had had each time that it woke while a light one ran,
@@ -21,7 +21,12 @@ fn who_wakes_beside_light_hogs_has_no_more_than_its_share() {
 
 /// How often the first of these groups of tasks runs, of how often it does under the kernel's class.
 fn of_eevdf(mode: &str, tasks: &str) -> f64 {
-    let runs = |system| all_on("vm4", system, tasks)[0].activations as f64;
+    of_eevdf_on(&Machine::find("vm4").unwrap(), mode, tasks)
+}
+
+/// The same on `machine`.
+fn of_eevdf_on(machine: &Machine, mode: &str, tasks: &str) -> f64 {
+    let runs = |system| outcomes(machine, system, tasks)[0].activations as f64;
     runs(mode) / runs("eevdf")
 }
 
@@ -67,9 +72,36 @@ fn a_light_task_makes_way_for_a_heavy_one_that_has_hardly_slept() {
     let machine = "name='any'\nabout=''\n[costs]\nhz=250\nswitch_us=2\nwake_us=5\n\
                    [[llc]]\ncores=2\npackage=0\n[[llc]]\ncores=2\npackage=1\n";
     let machine = Machine::parse(machine).unwrap();
-    let runs = |system| outcomes(&machine, system, tasks)[0].activations as f64;
     for mode in ["packing", "spread"] {
-        let part = runs(mode) / runs("eevdf");
-        assert!(part >= 0.88, "{part:.2} of the runs under eevdf, {mode}");
+        let runs = of_eevdf_on(&machine, mode, tasks);
+        assert!(runs >= 0.88, "{runs:.2} of the runs under eevdf, {mode}");
+    }
+}
+
+/// A heavy client that is bound to a CPU and hardly sleeps, where six light ones run for less than 2 ms each: it does not wait
+/// for each of them. It had 0.23 of its runs.
+#[test]
+fn who_is_heavy_does_not_wait_for_short_runs_of_light_ones() {
+    let tasks = "[[task]]\nnice = -5\ncpus = '0'\njitter_pct = 60\nclient = { run_ms = 0.2, think_ms = 0.01 }\n\
+                 [[task]]\ncount = 6\nnice = 5\ncpus = '0'\nclient = { run_ms = 1.422, think_ms = 0.427 }\n";
+    for mode in ["packing", "spread"] {
+        let runs = of_eevdf(mode, tasks);
+        assert!(runs >= 0.9, "{runs:.2} of the runs under eevdf, {mode}");
+    }
+}
+
+/// A client on two CPUs beside lighter tasks, whose runs of 12 ms begin each time that it sleeps for 0.09 ms: what it waits
+/// for one of them, it does not wait for the next as well. It had 0.39 of its runs.
+#[test]
+fn who_is_owed_a_turn_is_not_kept_waiting_by_one_that_has_just_begun() {
+    let tasks = "[[task]]\njitter_pct = 30\nclient = { run_ms = 0.297, think_ms = 0.089 }\n\
+                 [[task]]\ncount = 3\nnice = 5\nclient = { run_ms = 12.4, think_ms = 3.7 }\n\
+                 [[task]]\ncpus = '0'\nclient = { run_ms = 13.1, think_ms = 3.9 }\n";
+    let machine =
+        "name='any'\nabout=''\n[costs]\nhz=250\nswitch_us=2\nwake_us=5\n[[llc]]\ncores=2\n";
+    let machine = Machine::parse(machine).unwrap();
+    for mode in ["packing", "spread"] {
+        let runs = of_eevdf_on(&machine, mode, tasks);
+        assert!(runs >= 0.6, "{runs:.2} of the runs under eevdf, {mode}");
     }
 }
