@@ -140,8 +140,7 @@ unsafe extern "C" {
     safe fn native_clock_pass(clock: u64, vtime: u64) -> u64;
     safe fn native_queue_weight(weight: u32) -> u32;
     safe fn native_running_weight(average: u32, weight: u32, ran: u64) -> u32;
-    safe fn native_clock_share(ran: u64, weight: u32, waiting: u32, running: u32, cpus: u32)
-    -> u64;
+    safe fn native_clock_share(ran: u64, weight: u32, waiting: u32, running: u32, of: u32) -> u64;
     safe fn native_vtime_slept(vtime: u64, clock: u64, lag: i64) -> u64;
     safe fn native_rival_gap(a: &Rival, b: &Rival, offset: &mut u64) -> i64;
     safe fn native_own_passes(own: &Rival, shared: &Rival, offset: u64) -> u64;
@@ -187,6 +186,7 @@ unsafe extern "C" {
     ) -> u32;
     safe fn native_size_room(node: &Sizing) -> i64;
     safe fn native_needed_with_spills(needed: u32, end: u32, ceiling: u32, spills: u32) -> u32;
+    safe fn native_is_fuller(theirs: u32, nr: u32, servers: u32, ours: u32, own: u32) -> i32;
     safe fn native_is_overdue(
         policy: &pp_policy,
         queued: &[i64; 4],

@@ -12,9 +12,12 @@
 #include "starving.bpf.h"
 #include "steal.bpf.h"
 
-/* Once in this many dispatches a CPU looks at the other LLCs' queues first: one
- * whose CPUs have all left the active set is served by no others. */
+/* Once in this many dispatches a CPU looks at the other LLCs' queues first: one whose CPUs have all
+ * left the active set is served by no others, and in another one more may wait than here. And once
+ * in so many it takes what waits there in any case: of five equal tasks on two LLCs of two CPUs two
+ * would have a CPU each for good, and three two thirds. */
 #define PP_STEAL_FIRST_EVERY 8
+#define PP_STEAL_ANY_EVERY 64
 
 /* Whether queue @own of @cpu goes before queue @shared: by their first tasks. */
 static __always_inline bool own_first(s32 cpu, u32 own, u32 shared)
@@ -49,7 +52,8 @@ static bool take_active(s32 cpu, u32 turn)
 {
 	u32 own = cpu_queue(cpu), shared = llc_queue(cpu);
 
-	if (topology.nr_llcs > 1 && turn % PP_STEAL_FIRST_EVERY == 0 && take_from_others(shared))
+	if (topology.nr_llcs > 1 && turn % PP_STEAL_FIRST_EVERY == 0 &&
+	    take_from_others(shared, turn % PP_STEAL_ANY_EVERY != 0))
 		return true;
 	if (own_first(cpu, own, shared)) {
 		if (take_from(own) || take_from(shared))
@@ -57,7 +61,7 @@ static bool take_active(s32 cpu, u32 turn)
 	} else if (take_from(shared) || take_from(own)) {
 		return true;
 	}
-	return topology.nr_llcs > 1 && take_from_others(shared);
+	return topology.nr_llcs > 1 && take_from_others(shared, false);
 }
 
 /* By rank: the LLC, plus 1, that a surplus CPU was woken to help, as it may look at a few others
@@ -201,8 +205,12 @@ static __always_inline void dispatch_cpu(s32 cpu, struct task_struct *prev)
  * LLC whose CPUs have all left the active set has no ticks of its own. */
 static __always_inline void relieve(s32 cpu)
 {
-	s32 llc = overdue_from(llc_queue(cpu), PP_OVERDUE_BUDGETS), idle;
+	s32 llc, idle;
 
+	/* There is no surplus CPU. */
+	if (active_set.nr >= active_set.ceiling)
+		return;
+	llc = overdue_from(llc_queue(cpu), PP_OVERDUE_BUDGETS);
 	if (llc < 0)
 		return;
 	idle = claim_idle_surplus(NULL, cpu_at(topology.llc_begin[llc % PP_MAX_LLCS]), false);

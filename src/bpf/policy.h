@@ -232,6 +232,20 @@ static inline int pp_is_overdue(const struct pp_policy *policy, const s64 *queue
 	       pp_expected_wait(queued_ns, PP_RUN_CLASSES - 1, 0, nr_servers) > limit;
 }
 
+/*
+ * Whether a CPU takes the first task of another LLC's queue before those of its own, in which tasks
+ * of
+ * @weight wait for @servers CPUs: if more than that is left there without it for each CPU. One that
+ * has no CPU is fuller than any.
+ */
+static inline int pp_is_fuller(u32 other_weight, u32 other_nr, u32 other_servers, u32 weight,
+			       u32 servers)
+{
+	u64 left = other_nr ? other_weight - other_weight / other_nr : 0;
+
+	return !other_servers || left * servers > (u64)weight * other_servers;
+}
+
 /* Whether one task is to go before another that has @left_ns to run: it is due
  * earlier (@gap, as of pp_rival_gap(), is below zero), it is shorter, and that is worth
  * the switches, the sooner the more often (@times) the other one is lighter. */

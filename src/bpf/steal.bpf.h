@@ -62,7 +62,17 @@ static __always_inline u32 last_llc_of(u32 node)
 	return llc_queue(cpu_at(topology.node_end[node % PP_MAX_NODES] - 1));
 }
 
-static bool take_from_others(u32 llc)
+/* Whether more waits in LLC @other than in @llc, for each of their CPUs. */
+static __always_inline bool is_fuller(u32 other, u32 llc)
+{
+	const struct pp_queue *theirs = queue_of(other), *ours = queue_of(llc);
+
+	return pp_is_fuller(theirs->weight, theirs->nr, servers_of_llc[other % PP_MAX_LLCS],
+			    ours->weight, nr_servers(llc));
+}
+
+/* Take what waits in other LLCs; if @fuller, in those alone in which more waits than here. */
+static bool take_from_others(u32 llc, bool fuller)
 {
 	u32 step, distance, seen = 0;
 	s32 other = llc;
@@ -79,6 +89,8 @@ static bool take_from_others(u32 llc)
 		if (distance <= seen)
 			break;
 		seen = distance;
+		if (fuller && !is_fuller(other, llc))
+			continue;
 		node = node_of_queue(other);
 		keeps = topology.nr_nodes > 1 && keeps_from(node, node_of_queue(llc));
 		if (keeps && has_idle_of_node(node)) {

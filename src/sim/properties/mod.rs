@@ -2,6 +2,7 @@
 //! own C code, driven by random ones in the simulator.
 
 mod beside_eevdf;
+mod bursts;
 mod checks;
 mod confined;
 mod eevdf;

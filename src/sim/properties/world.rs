@@ -224,8 +224,13 @@ pub fn all_on(machine: &str, mode: &str, tasks: &str) -> Vec<TaskOutcome> {
 
 /// The same of any machine.
 pub fn outcomes(machine: &Machine, mode: &str, tasks: &str) -> Vec<TaskOutcome> {
+    outcomes_of(machine, mode, tasks, RUNS_FOR_S)
+}
+
+/// The same of `seconds`.
+pub fn outcomes_of(machine: &Machine, mode: &str, tasks: &str, seconds: f64) -> Vec<TaskOutcome> {
     let policy = mode.parse::<Named>().unwrap().on(machine).unwrap();
     let workload = Workload::parse(&format!("name = 'hogs'\nabout = ''\n{tasks}")).unwrap();
-    let setup = Setup::new(machine, &workload, RUNS_FOR_S, 1);
+    let setup = Setup::new(machine, &workload, seconds, 1);
     powerpack_sim::run(&setup, &policy).unwrap().0.tasks
 }

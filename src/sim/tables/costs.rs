@@ -133,6 +133,10 @@ mod tests {
     const GROWTH_MAX: f64 = 1.25;
     /// A tick looks at other LLCs too, of which the smaller machine has none.
     const TICK_GROWTH_MAX: f64 = 1.4;
+    /// At a tick a run counts for its queue's clock, an atomic operation, if others wait in that: on the many CPUs of this
+    /// load they do in 0.8 of the queues, on the few in a half.
+    const TICK_ATOMICS_SLACK: f64 = 0.3;
+    const SLACK: f64 = 0.05;
     /// What one call may run with interrupts off: some 10 us.
     const BLOCKS_MAX: u64 = 4500;
 
@@ -157,7 +161,9 @@ mod tests {
                 ] {
                     let (few, many) = (few.mean(of), many.mean(of));
                     let what = format!("{system}, {}, {figure}: {few:.1}, {many:.1}", event.name());
-                    assert!(many <= few * growth_max + 0.05, "{what}");
+                    let tick_atomics = event == Event::Tick && figure == "atomic operations";
+                    let slack = if tick_atomics { TICK_ATOMICS_SLACK } else { SLACK };
+                    assert!(many <= few * growth_max + slack, "{what}");
                 }
             }
         }
