@@ -1,11 +1,13 @@
 # shellcheck shell=bash
-# What may happen to a scheduler: a function each, fault_NAME. Each begins with the scheduler loaded and
-# ends with it loaded, or with "gone" if it has ended it. Sourced by faults.sh, after lib.bash.
+# What may happen to the scheduler and its agent: a function each, fault_NAME. Each begins with the scheduler loaded and
+# ends with it loaded, or with "gone" if it has ended it. What may happen to the machine is in machine-faults.bash.
+# Sourced by faults.sh, after lib.bash.
+# shellcheck disable=SC2034 # what faults.sh looks at
 
 CPUS=$(nproc)
 CONFIG=/tmp/faults.toml
-# Whether the fault has ended the scheduler; for faults.sh.
-GONE=no
+# Whether the fault has ended the scheduler, and with which status; the mode that was asked for last. For faults.sh.
+GONE=no STATUS=0 ASKED=''
 # What loading and unloading take; for faults.sh to measure.
 LOADING_MS=1000 UNLOADING_MS=200
 # The tasks that must go on.
@@ -30,17 +32,36 @@ random_mode() {
 }
 random_worker() { WORKER=${workers[RANDOM % ${#workers[@]}]}; }
 
+# Whether what was started (process $1, ours without it, which writes to $2) loads, within 60 s (PATIENCE times that),
+# and does not end before.
+is_loaded() {
+	for _ in $(seq $((600 * PATIENCE))); do
+		! grep -q attached "${2:-$LOG}" || return 0
+		kill -0 "${1:-$PID}" 2>/dev/null || return 1
+		nap 0.1
+	done
+	return 1
+}
+
 # The agent is not there any more, as was meant: the kernel's scheduler must be.
 gone() {
 	local status=0
 	wait $PID || status=$?
 	kernel_is_back
-	# shellcheck disable=SC2034
 	GONE=yes
 	STATUS=$status
 }
 
-ask() { scx_powerpack mode "$@" >/tmp/answer 2>&1 || fail "mode $* was refused: $(cat /tmp/answer)"; }
+ask() {
+	scx_powerpack mode "$@" >/tmp/answer 2>&1 || fail "mode $* was refused: $(cat /tmp/answer)"
+	ASKED=$1
+}
+# The configuration: mode $1, what else in the policy, and what it changes of the machine.
+configure() {
+	printf 'mode = "%s"\n[policy]\n%s\n[hints]\nidle_latency_us = 200\nirqs = "follow"\n' "$1" "${2:-}" >$CONFIG
+	CONFIGURED=$1
+}
+loaded_by_config() { ASKED=$CONFIGURED; }
 
 fault_sigkill() { kill -KILL $PID && gone; }
 fault_interrupt() {
@@ -48,12 +69,7 @@ fault_interrupt() {
 	gone
 	[ "$STATUS" = 0 ] || fail "status $STATUS after Ctrl-C"
 }
-# Out of memory, the kernel kills the agent.
-fault_oom() {
-	echo 1000 >/proc/$PID/oom_score_adj
-	echo f >/proc/sysrq-trigger
-	gone
-}
+fault_oom() { out_of_memory; }
 # The agent gets no CPU: what is loaded goes on.
 fault_sigstop() {
 	kill -STOP $PID
@@ -62,30 +78,73 @@ fault_sigstop() {
 	workers_go_on "while the agent is stopped"
 	kill -CONT $PID
 }
-# Killed at any instant of loading, of a switch, and of unloading.
-fault_kill_loading() {
+# What may come to the agent at any instant of loading, of a switch, and of unloading: "$@", which says in GONE
+# whether it has ended it.
+at_loading() {
 	stop
 	random_mode
 	scx_powerpack --mode $MODE >$LOG 2>&1 &
 	PID=$!
 	random_instant $LOADING_MS
-	kill -KILL $PID 2>/dev/null || true
-	gone
+	"$@"
+	[ $GONE = yes ] || is_loaded || fail "it has not loaded after $*: $(cat $LOG)"
+	ASKED=$MODE
 }
-fault_kill_switching() {
+at_switching() {
+	local switch
 	random_mode
 	scx_powerpack mode $MODE >/dev/null 2>&1 &
+	switch=$!
 	random_nap 20
-	kill -KILL $PID
-	wait $! || true
-	gone
+	"$@"
+	wait $switch || [ $GONE = yes ] || fail "the switch to $MODE was refused after $*"
+	ASKED=$MODE
 }
-fault_kill_unloading() {
+at_unloading() {
 	kill -INT $PID
 	random_instant $UNLOADING_MS
+	"$@"
+	[ $GONE = yes ] || gone
+}
+kill_agent() {
 	kill -KILL $PID 2>/dev/null || true
 	gone
 }
+oom_kills() { sed -n 's/^oom_kill //p' /proc/vmstat; }
+# Out of memory, the kernel kills the agent; or, if that has just ended, another process that is there for that.
+out_of_memory() {
+	local other before
+	sleep 1000 &
+	other=$!
+	echo 999 >/proc/$other/oom_score_adj
+	{ echo 1000 >/proc/$PID/oom_score_adj; } 2>/dev/null || true
+	before=$(oom_kills)
+	echo f >/proc/sysrq-trigger
+	# It is done later, and does not count who was about to end.
+	for _ in $(seq $((20 * PATIENCE))); do
+		[ "$(oom_kills)" = "$before" ] || break
+		nap 0.1
+	done
+	kill -KILL $other 2>/dev/null || true
+	wait $other 2>/dev/null || true
+	gone
+}
+# The agent gets no CPU for a while. What is loaded goes on, and so do all tasks.
+freeze_agent() {
+	kill -STOP $PID 2>/dev/null || return 0
+	random_nap 999
+	workers_go_on "while the agent is stopped"
+	kill -CONT $PID
+}
+fault_kill_loading() { at_loading kill_agent; }
+fault_kill_switching() { at_switching kill_agent; }
+fault_kill_unloading() { at_unloading kill_agent; }
+fault_oom_loading() { at_loading out_of_memory; }
+fault_oom_switching() { at_switching out_of_memory; }
+fault_oom_unloading() { at_unloading out_of_memory; }
+fault_sigstop_loading() { at_loading freeze_agent; }
+fault_sigstop_switching() { at_switching freeze_agent; }
+fault_sigstop_unloading() { at_unloading freeze_agent; }
 fault_stop_while_loading() {
 	stop
 	scx_powerpack --mode packing >$LOG 2>&1 &
@@ -96,43 +155,72 @@ fault_stop_while_loading() {
 	gone
 }
 fault_two_agents() { refused 'runs already' scx_powerpack --mode spread; }
+# Of two that are started at once one loads, and the other says why it does not.
+fault_two_agents_loading() {
+	local other said=/tmp/second status=0
+	stop
+	scx_powerpack --config $CONFIG >$LOG 2>&1 &
+	PID=$!
+	scx_powerpack --config $CONFIG >$said 2>&1 &
+	other=$!
+	if is_loaded; then
+		wait $other || status=$?
+	else
+		wait $PID || status=$?
+		PID=$other
+		mv $LOG /tmp/first
+		mv $said $LOG
+		said=/tmp/first
+		is_loaded || fail "of two agents at once none loads: $(cat $said)"
+	fi
+	loaded_by_config
+	[ $status = 1 ] || fail "of two agents at once one ended with $status: $(cat $said)"
+	grep -qE 'runs already|another sched_ext' $said || fail "of two agents at once one says: $(cat $said)"
+}
 
-online() { echo "$2" >/sys/devices/system/cpu/cpu"$1"/online; }
-# Any CPUs but the first go, and come again.
-fault_hotplug() {
-	local cpu gone=()
-	for ((cpu = 1; cpu < CPUS; cpu++)); do
-		((RANDOM % 2 == 1)) || continue
-		online $cpu 0
-		gone+=("$cpu")
-	done
-	random_nap 300
-	workers_go_on "while CPUs ${gone[*]} are offline"
-	for cpu in "${gone[@]}"; do online "$cpu" 1; done
+# Another scheduler: this one again, which does not know of ours as it has a /run of its own. Whether it loads.
+load_other() {
+	mkdir -p /run/scx_powerpack
+	unshare -m bash -c 'mount -t tmpfs none /run/scx_powerpack && exec scx_powerpack --mode spread' >/tmp/other.log 2>&1 &
+	OTHER=$!
+	is_loaded $OTHER /tmp/other.log
 }
-fault_hotplug_all_but_one() {
-	local cpu
-	for ((cpu = 1; cpu < CPUS; cpu++)); do online $cpu 0; done
-	workers_go_on "on one CPU"
-	for ((cpu = 1; cpu < CPUS; cpu++)); do online $cpu 1; done
+unload_other() {
+	kill -INT $OTHER
+	wait $OTHER || fail "the other scheduler: $(cat /tmp/other.log)"
+	kernel_is_back
 }
-# A CPU goes while it loads: it loads in the end, or says why it did not.
-fault_hotplug_loading() {
-	local cpu=$((1 + RANDOM % (CPUS - 1)))
+# It is refused beside ours; and if it comes first, ours says so.
+fault_other() {
+	! load_other || fail "another scheduler was loaded beside ours"
+	agent_is_well
+	stop
+	load_other || fail "another scheduler cannot be loaded: $(cat /tmp/other.log)"
+	refused 'another sched_ext' scx_powerpack --config $CONFIG
+	kill -0 $OTHER || fail "the other scheduler has ended: $(cat /tmp/other.log)"
+	unload_other
+	scx_powerpack --config $CONFIG >$LOG 2>&1 &
+	PID=$!
+	is_loaded || fail "it does not load after another scheduler: $(cat $LOG)"
+	loaded_by_config
+}
+# It is loaded at any instant of our loading: one of both runs, and ours says why it is not that.
+fault_other_loading() {
 	stop
 	scx_powerpack --config $CONFIG >$LOG 2>&1 &
 	PID=$!
 	random_instant $LOADING_MS
-	online $cpu 0
-	random_nap 300
-	online $cpu 1
-	for _ in $(seq $((300 * PATIENCE))); do
-		! grep -q attached $LOG || return 0
-		kill -0 $PID 2>/dev/null || break
-		nap 0.1
-	done
-	gone
-	grep -q 'scx_powerpack: ' $LOG || fail "it ended with $STATUS and no sentence: $(cat $LOG)"
+	if load_other; then
+		! is_loaded || fail "two schedulers are loaded: $(cat /tmp/other.log)"
+		STATUS=0
+		wait $PID || STATUS=$?
+		grep -q 'another sched_ext' $LOG || fail "it ended with $STATUS beside another scheduler: $(cat $LOG)"
+		unload_other
+		GONE=yes
+	else
+		is_loaded || fail "it does not load, and no other scheduler did: $(cat $LOG)"
+		loaded_by_config
+	fi
 }
 
 fault_mode() { random_mode && ask $MODE; }
@@ -143,141 +231,57 @@ fault_ceiling() {
 }
 fault_reload() {
 	random_mode
-	printf 'mode = "%s"\n[policy]\nfill_pct = %d\n' $MODE $((20 + RANDOM % 80)) >$CONFIG
+	configure $MODE "fill_pct = $((20 + RANDOM % 80))"
 	scx_powerpack reload >/tmp/answer 2>&1 || fail "reload was refused: $(cat /tmp/answer)"
+	loaded_by_config
 }
 fault_bad_reload() {
 	echo 'mode = "turbo"' >$CONFIG
 	refused 'turbo' scx_powerpack reload
-	echo 'mode = "packing"' >$CONFIG
+	configure packing
 }
 
-# Cgroups come and go with tasks in them, with weights, limits and CPUs of their own.
-fault_cgroups() {
-	local nth names=()
-	for nth in 1 2 3; do
-		mkdir -p $CGROUPS/churn$nth/in
-		echo $((1 + RANDOM % 1000)) >$CGROUPS/churn$nth/cpu.weight
-		echo "$((5 + RANDOM % 50))000 100000" >$CGROUPS/churn$nth/cpu.max
-		run_in churn$nth/in powerpack-load hogs --seconds 60 --count 2 >/dev/null &
-	done
-	random_nap 300
-	echo 'max 100000' >$CGROUPS/churn1/cpu.max
-	echo $((1 + RANDOM % 1000)) >$CGROUPS/churn2/cpu.weight
-	for nth in 1 2 3; do names+=("churn$nth/in" "churn$nth"); done
-	end_cgroups "${names[@]}"
-}
-# Processes without end, in a cgroup that may have 100.
-fault_fork_bomb() {
-	local refusals
-	mkdir -p $CGROUPS/bomb
-	echo 100 >$CGROUPS/bomb/pids.max
-	# shellcheck disable=SC2016 # of that shell
-	run_in bomb bash -c 'f() { f | f & }; while :; do f; done' >/dev/null 2>&1 &
-	for _ in $(seq $((100 * PATIENCE))); do
-		read -r _ refusals <$CGROUPS/bomb/pids.events
-		[ "$refusals" = 0 ] || break
-		nap 0.05
-	done
-	[ "$refusals" != 0 ] || fail "the fork bomb has not reached its limit"
-	random_nap 500
-	workers_go_on "beside a fork bomb"
-	end_cgroups bomb
-}
-fault_threads() {
-	stress-ng --pthread 1 --pthread-max 1000 --timeout 1 >/tmp/threads 2>&1 || fail "threads: $(tail -n 3 /tmp/threads)"
-}
-fault_affinity() {
-	local nth
-	for nth in $(seq 20); do
-		random_worker
-		taskset -cp $((RANDOM % CPUS)) "$WORKER" >/dev/null || fail "affinity $nth"
-		random_nap 10
-	done
-	for nth in "${workers[@]}"; do taskset -cp 0-$((CPUS - 1)) "$nth" >/dev/null; done
-}
-fault_nice() {
-	local nth
-	for nth in $(seq 10); do
-		random_worker
-		renice -n $((RANDOM % 40 - 20)) -p "$WORKER" >/dev/null
-	done
-	for nth in "${workers[@]}"; do renice -n 0 -p "$nth" >/dev/null; done
-}
-# Real-time and deadline tasks have all CPUs. Who ends the first is above them: before 7.0
-# the kernel gives no task of ours time beside such hogs.
-fault_realtime() {
-	local cpu pid pids=() status
-	for ((cpu = 0; cpu < CPUS; cpu++)); do
-		chrt -f 60 timeout 0.4 chrt -f 50 taskset -c $cpu sh -c 'while :; do :; done' &
-		pids+=($!)
-	done
-	random_nap 400
-	for pid in "${pids[@]}"; do
-		status=0
-		wait "$pid" || status=$?
-		[ $status = 124 ] || fail "a real-time task ended with $status"
-	done
-}
-fault_deadline() {
-	# A deadline task may have no children.
-	chrt -d -T 5000000 -P 20000000 0 sh -c 'while :; do :; done' &
-	random_nap 500
-	kill $!
-	wait $! || true
-}
-# Tasks leave for another class and come back.
-fault_classes() {
-	random_worker
-	chrt -f -p 10 "$WORKER"
-	random_nap 50
-	chrt -o -p 0 "$WORKER"
-	chrt -b -p 0 "$WORKER"
-	chrt -i -p 0 "$WORKER"
-	random_nap 50
-	chrt -o -p 0 "$WORKER"
-}
-# The clock of the wall jumps an hour, or a day back.
-fault_clock() {
-	local now
-	now=$(date +%s)
-	date -s "@$((now + 3600))" >/dev/null
-	random_nap 100
-	date -s "@$((now - 86400))" >/dev/null
-	random_nap 100
-	date -s "@$now" >/dev/null
-}
 # Nothing can be written to /run, which is small: to fill half of the memory takes minutes.
-fault_run_full() {
-	stop
+fill_run() {
 	mount -o remount,size=32M /run
 	dd if=/dev/zero of=/run/full bs=64k >/dev/null 2>&1 || true
 	! echo 'no room' 2>/dev/null >/run/more || fail "/run is not full"
+}
+# While it runs: it changes its mode all the same.
+fault_run_full_running() {
+	fill_run
+	random_mode
+	ask $MODE
+	workers_go_on "with /run full"
+	rm -f /run/full /run/more
+}
+fault_run_full() {
+	stop
+	fill_run
 	scx_powerpack --config $CONFIG >$LOG 2>&1 &
 	PID=$!
-	for _ in $(seq $((300 * PATIENCE))); do
-		! grep -q attached $LOG || break
-		kill -0 $PID 2>/dev/null || break
-		nap 0.1
-	done
+	loaded_by_config
+	is_loaded || { gone && grep -q 'scx_powerpack: ' $LOG || fail "no sentence with /run full: $(cat $LOG)"; }
 	rm -f /run/full /run/more
-	kill -0 $PID 2>/dev/null || { gone && grep -q 'scx_powerpack: ' $LOG || fail "no sentence with /run full: $(cat $LOG)"; }
 }
-# More clients than it serves, and what no client says.
+# For a second, more clients than it serves, and what no client says.
 fault_socket() {
 	python3 - <<-'PY'
-		import os, random, socket, sys
-		clients, served = [], 0
-		for n in range(64):
-		    s = socket.socket(socket.AF_UNIX)
-		    s.settimeout(0.2)
-		    try:
-		        s.connect("/run/scx_powerpack/control.sock")
-		        s.sendall(os.urandom(random.randrange(1, 4000)) + (b"\n" if n % 2 else b""))
-		        served += 1
-		    except OSError:
-		        pass
-		    clients.append(s)
+		import os, random, socket, sys, time
+		end, served = time.monotonic() + 1, 0
+		while time.monotonic() < end:
+		    clients = []
+		    for n in range(64):
+		        s = socket.socket(socket.AF_UNIX)
+		        s.settimeout(0.01)
+		        try:
+		            s.connect("/run/scx_powerpack/control.sock")
+		            s.sendall(os.urandom(random.randrange(1, 4000)) + (b"\n" if n % 2 else b""))
+		            served += 1
+		        except OSError:
+		            pass
+		        clients.append(s)
+		    for s in clients: s.close()
 		sys.exit(served == 0)
 	PY
 	scx_powerpack mode >/dev/null || fail "it does not answer after a flood"
@@ -288,21 +292,6 @@ fault_sysrq() {
 	gone
 	[ "$STATUS" = 4 ] || fail "status $STATUS after the kernel ended it"
 	grep -q 'ended the scheduler' $LOG || fail "the end is not reported: $(cat $LOG)"
-}
-fault_freeze() {
-	local delay_s=/sys/module/suspend/parameters/pm_test_delay before after
-	[ -w /sys/power/state ] || return 0
-	# It fails as the devices are to sleep, after all tasks were frozen.
-	before=$(</sys/power/suspend_stats/fail)
-	echo freeze 2>/dev/null >/sys/power/state || true
-	after=$(</sys/power/suspend_stats/fail)
-	[ "$after" -gt "$before" ] || fail "nothing was to sleep"
-	[ -w /sys/power/pm_test ] || return 0
-	# A kernel with tests of suspend can leave them frozen for a while.
-	[ ! -w $delay_s ] || echo 1 >$delay_s
-	echo freezer >/sys/power/pm_test
-	echo freeze >/sys/power/state || fail "tasks cannot be frozen"
-	echo none >/sys/power/pm_test
 }
 fault_watch() {
 	random_worker
