@@ -207,8 +207,8 @@ static __always_inline void relieve(s32 cpu)
 {
 	s32 llc, idle;
 
-	/* There is no surplus CPU. */
-	if (active_set.nr >= active_set.ceiling)
+	/* None could come. */
+	if (!is_any_idle())
 		return;
 	llc = overdue_from(llc_queue(cpu), PP_OVERDUE_BUDGETS);
 	if (llc < 0)

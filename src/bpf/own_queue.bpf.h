@@ -5,6 +5,7 @@
 #ifndef PP_OWN_QUEUE_BPF_H
 #define PP_OWN_QUEUE_BPF_H
 
+#include "contest.h"
 #include "queues.bpf.h"
 #include "scope.bpf.h"
 
@@ -71,12 +72,13 @@ verified_once u64 waits_before(s32 cpu, u32 class, u32 weight, u64 now)
 {
 	const struct pp_queue *queue = queue_of(cpu_queue(cpu));
 	const struct pp_cpu *state = cpu_state(cpu);
-	u64 running_ns = 0;
+	u64 running_ns = 0, ran_ns = since(now, state->exec_start_ns);
+	u32 times = pp_times_long(state->curr_weight, weight);
 
 	if (is_rt_busy(state, now))
 		running_ns = PP_RT_KEEPS_NS;
 	else if (pp_run_class(state->curr_run_ns) <= class || state->curr_weight / 2 >= weight ||
-		 !pp_is_long(state->curr_run_ns, since(now, state->exec_start_ns)))
+		 !pp_is_long(state->curr_run_ns * times, ran_ns * times))
 		running_ns = turn_left(state, now);
 	/* Each that waits counts as 2 ns, which is less than any of them takes. */
 	return pp_expected_wait(queue->queued_ns, class, running_ns, 1) + 2 * (u32)queue->nr;

@@ -12,7 +12,7 @@
  *  4. pp_expected_wait(), pp_longest_wait(), pp_should_wait(): if not, is the queue of
  *     the active CPUs served soon enough, and is there capacity for this task?
  *  5. pp_pick_surplus() (pick.h): if not, which surplus CPU does it spill to?
- * What waits is ordered by pp_deadline(); pp_may_preempt(), pp_should_preempt() and
+ * What waits is ordered by pp_deadline(); pp_may_preempt(), pp_should_preempt() (contest.h) and
  * pp_slice_over() end the run of what does not.
  *
  * The other headers of decisions: signal.h (utilization), clock.h (virtual time and deadlines),
@@ -234,9 +234,8 @@ static inline int pp_is_overdue(const struct pp_policy *policy, const s64 *queue
 
 /*
  * Whether a CPU takes the first task of another LLC's queue before those of its own, in which tasks
- * of
- * @weight wait for @servers CPUs: if more than that is left there without it for each CPU. One that
- * has no CPU is fuller than any.
+ * of @weight wait for @servers CPUs: if more than that is left there for each CPU without a task of
+ * the average weight. One that has no CPU is fuller than any.
  */
 static inline int pp_is_fuller(u32 other_weight, u32 other_nr, u32 other_servers, u32 weight,
 			       u32 servers)
@@ -252,13 +251,6 @@ static inline int pp_is_fuller(u32 other_weight, u32 other_nr, u32 other_servers
 static inline int pp_goes_first(s64 gap, u64 run_ns, u64 left_ns, u32 times)
 {
 	return gap < 0 && left_ns * times >= PP_PREEMPT_LEFT_MIN_NS && run_ns < left_ns;
-}
-
-/* How often the weight of what runs goes into that of a task that wakes: so much longer does its
- * run count, as each ms that the other one waits is so much more of what it was promised. */
-static inline u32 pp_times_lighter(u32 weight, u32 waking_weight)
-{
-	return weight && waking_weight > weight ? waking_weight / weight : 1;
 }
 
 /* Whether a run is long: was expected to be when it began, or has become so. */
@@ -303,73 +295,6 @@ static inline u32 pp_util_behind(u32 capacity, u32 largest)
 static inline u32 pp_est_behind(u32 est, u32 capacity)
 {
 	return est < capacity && est >= capacity * 3 / 4 ? capacity : est;
-}
-
-/* How what runs on a CPU, and a task that wakes for it, stand. */
-struct pp_contest {
-	u64 ran_ns;	   /* for how long what runs has run */
-	u64 left_ns;	   /* for how long it is expected to go on */
-	u64 taken_ns;	   /* since when no waking task has taken the CPU */
-	u32 weight;	   /* of what runs */
-	u32 waking_weight; /* of the one that wakes */
-	u32 own;	   /* which waits in the CPU's own queue, not in a shared one */
-	u32 async;	   /* and was not woken by one that is about to sleep */
-	s64 gap;	   /* how much later that one is due, as of pp_rival_gap() */
-};
-
-/* Whether a run is a hog's, by what was expected of it when it began. */
-static inline int pp_is_hog(u64 expected_ns)
-{
-	return expected_ns >= PP_HOG_RUN_NS;
-}
-
-/* Whether what runs is to make way at once, as it has a slice or more to go: a task that wakes is
- * due before the turn of what runs began, so it has had less than its share. Not for one that gets
- * a message: each would cut short the batch of the next, and hackbench, some of whose tasks are
- * hogs, took 1.4 times as long. */
-static inline int pp_owes_turn(const struct pp_contest *c)
-{
-	return c->left_ns >= PP_SLICE_SHARED_NS && c->async &&
-	       c->gap + (s64)pp_vtime_delta(PP_SLICE_SHARED_NS, c->weight) < 0;
-}
-
-/* Whether what runs has had the ms that it is let run, as it would get nowhere if it were taken off
- * by each that wakes. What it has run counts the more the lighter it is: it keeps none waiting. */
-static inline int pp_has_run(const struct pp_contest *c)
-{
-	return c->ran_ns * pp_times_lighter(c->weight, c->waking_weight) >= PP_PREEMPT_RAN_MIN_NS;
-}
-
-/* Whether what runs may be preempted. One that is done within a slice is let begin. */
-static inline int pp_may_preempt(const struct pp_contest *c)
-{
-	if (pp_has_run(c) || pp_owes_turn(c))
-		return 1;
-	return c->own ? c->taken_ns >= PP_PREEMPT_OWN_PAUSE_NS
-		      : c->taken_ns >= PP_PREEMPT_PAUSE_NS && c->left_ns >= PP_SLICE_SHARED_NS;
-}
-
-/* When a waking task last took the CPU, as of one that takes it @now. For a task that is @bound to
- * the CPU pauses that were not used count for a tick, as long as it waits if it comes too early: a
- * thread that runs for 0.1 ms and sleeps for 0.03 had two runs in each tick beside a hog. */
-static inline u64 pp_taken(u64 taken_ns, u64 now_ns, u64 tick_ns, int bound)
-{
-	u64 unused_max_ns = tick_ns - PP_PREEMPT_OWN_PAUSE_NS;
-	u64 next_ns = taken_ns + PP_PREEMPT_OWN_PAUSE_NS;
-
-	if (!bound)
-		return now_ns;
-	return pp_vtime_max(pp_vtime_min(next_ns, now_ns), now_ns - unused_max_ns);
-}
-
-/* Whether a waking task that is to run for @run_ns goes before one that was expected to run for
- * @expected_ns when it began, if that may be preempted. */
-static inline int pp_should_preempt(const struct pp_contest *c, u64 run_ns, u64 expected_ns)
-{
-	u32 times = pp_times_lighter(c->weight, c->waking_weight);
-
-	return pp_is_long(expected_ns * times, c->ran_ns * times) &&
-	       pp_goes_first(c->gap, run_ns, c->left_ns, times);
 }
 
 /* Whether a task that needs less than a millisecond is in a queue. */

@@ -5,26 +5,24 @@
 #ifndef PP_PREEMPT_BPF_H
 #define PP_PREEMPT_BPF_H
 
+#include "contest.h"
 #include "rivals.bpf.h"
 #include "scope.bpf.h"
 
-/* Whether @cpu runs a task whose run is, or has become, long. */
-static __always_inline bool runs_long(s32 cpu, u64 now)
-{
-	const struct pp_cpu *state = cpu_state(cpu);
-
-	return state->running_since_ns &&
-	       pp_is_long(state->curr_run_ns, since(now, state->exec_start_ns));
-}
-
-/* Whether @cpu runs a task whose run is long to one of @weight that wakes there. */
+/* Whether @cpu runs a task whose run is, or has become, long to one of @weight that wakes there. */
 static __always_inline bool runs_long_for(u32 weight, s32 cpu, u64 now)
 {
 	const struct pp_cpu *state = cpu_state(cpu);
-	u32 times = pp_times_lighter(state->curr_weight, weight);
+	u32 times = pp_times_long(state->curr_weight, weight);
 
 	return state->running_since_ns &&
 	       pp_is_long(state->curr_run_ns * times, since(now, state->exec_start_ns) * times);
+}
+
+/* Whether it is long to one of any weight. */
+static __always_inline bool runs_long(s32 cpu, u64 now)
+{
+	return runs_long_for(0, cpu, now);
 }
 
 /* Whether @task goes before what runs on @cpu or is about to: from the former
@@ -73,7 +71,7 @@ static __always_inline bool is_new_hog(s32 cpu)
 verified_once bool makes_way(const struct pp_task *task __arg_nonnull, u32 among, s32 cpu, u64 now)
 {
 	return in_scope(among, cpu) && test_rank(task->allowed, rank_of(cpu)) &&
-	       runs_long(cpu, now) && goes_before(task, cpu, now);
+	       runs_long_for(task->weight, cpu, now) && goes_before(task, cpu, now);
 }
 
 /* The next CPU by rank of those of the LLC of @cpu that serve its queue, all round. */

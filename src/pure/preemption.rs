@@ -95,7 +95,7 @@ fn a_light_task_keeps_none_waiting() {
     assert_eq!(ask(15, MS / 100), 0);
     assert_eq!(ask(2048, MS / 2), 0, "of twice the weight");
     let short = |weight| Contest { weight, ..contest(MS / 2, 2 * MS, 0) };
-    assert_eq!(native_may_preempt(&short(1024)), 0, "nor what is no hog");
+    assert_eq!(native_may_preempt(&short(1024)), 0, "nor what is done within a slice");
     assert_eq!(native_may_preempt(&short(512)), 1);
 }
 
@@ -120,4 +120,6 @@ fn the_short_run_of_a_light_task_is_long_to_a_heavy_one() {
     assert_eq!(ask(170, 3 * MS / 2, MS / 5), 1, "and a sixth of a ms left to go");
     assert_eq!(ask(170, 3 * MS / 2, MS / 7), 0, "not so little");
     assert_eq!(ask(2048, 3 * MS / 2, MS), 0, "the heavier one");
+    assert_eq!(ask(15, MS / 5, MS / 5), 1, "a tenth at least");
+    assert_eq!(ask(15, MS / 6, MS / 6), 0);
 }

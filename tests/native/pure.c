@@ -5,6 +5,7 @@
  */
 #include "added.h"
 #include "bandwidth.h"
+#include "contest.h"
 #include "freq.h"
 #include "pick.h"
 #include "scope.h"

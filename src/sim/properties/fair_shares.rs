@@ -174,6 +174,24 @@ fn groups_get_what_is_fair_on_two_llcs() {
     assert_fair(2, &[1, 2, 2, 3], FAIR_ON_TWO);
 }
 
+/// Equal tasks that wake each 10 ms, and are no multiple of the CPUs, share those of two LLCs: two of five would have a CPU
+/// each for good if a CPU took what waits in the other LLC only where that is fuller (PP_STEAL_ANY_EVERY).
+#[test]
+fn equal_tasks_share_two_llcs() {
+    let text = "name='any'\nabout=''\n[costs]\nhz=250\nswitch_us=2\nwake_us=5\n[[llc]]\ncores=2\n[[llc]]\ncores=2\n";
+    let machine = Machine::parse(text).unwrap();
+    let one =
+        "[[task]]\nfork_join = { workers = 1, run_ms = 10, leader_ms = 0.01, period_ms = 0 }\n";
+    for (system, nr) in [("packing", 5), ("spread", 5), ("packing", 7), ("spread", 7)] {
+        let runs: Vec<usize> = outcomes(&machine, system, &one.repeat(nr))
+            .into_iter()
+            .map(|task| task.activations)
+            .collect();
+        let (least, most) = (runs.iter().min().unwrap(), runs.iter().max().unwrap());
+        assert!(*least as f64 >= 0.85 * *most as f64, "{runs:?} runs of {nr} tasks in {system}");
+    }
+}
+
 #[test]
 fn what_is_fair_follows_weights_cpus_and_needs() {
     let group = |count, weight, cpus, demand: f64| Group {
