@@ -61,15 +61,38 @@ configure() {
 	printf 'mode = "%s"\n[policy]\n%s\n[hints]\nidle_latency_us = 200\nirqs = "follow"\n' "$1" "${2:-}" >$CONFIG
 	CONFIGURED=$1
 }
-loaded_by_config() { ASKED=$CONFIGURED; }
+# Start it as it is configured, without waiting for it. What it said before is gone, or is_loaded() would see that.
+launch() {
+	: >$LOG
+	scx_powerpack --config $CONFIG >$LOG 2>&1 &
+	PID=$!
+	ASKED=$CONFIGURED
+}
 
-fault_sigkill() { kill -KILL $PID && gone; }
+fault_sigkill() {
+	kill -KILL $PID
+	gone
+	[ "$STATUS" = 137 ] || fail "status $STATUS after SIGKILL"
+}
 fault_interrupt() {
 	kill -INT $PID
 	gone
 	[ "$STATUS" = 0 ] || fail "status $STATUS after Ctrl-C"
 }
-fault_oom() { out_of_memory; }
+fault_oom() {
+	out_of_memory
+	[ "$STATUS" = 137 ] || fail "status $STATUS as the kernel had no memory"
+}
+# Interrupts have been moved as it ends.
+fault_irqs_follow() {
+	ask packing
+	for _ in $(seq $((300 * PATIENCE))); do
+		[ "$(interrupts)" = "$INTERRUPTS" ] || break
+		nap 0.1
+	done
+	[ "$(interrupts)" != "$INTERRUPTS" ] || fail "no interrupt follows the active CPUs"
+	fault_interrupt
+}
 # The agent gets no CPU: what is loaded goes on.
 fault_sigstop() {
 	kill -STOP $PID
@@ -83,12 +106,11 @@ fault_sigstop() {
 at_loading() {
 	stop
 	random_mode
-	scx_powerpack --mode $MODE >$LOG 2>&1 &
-	PID=$!
+	configure $MODE
+	launch
 	random_instant $LOADING_MS
 	"$@"
 	[ $GONE = yes ] || is_loaded || fail "it has not loaded after $*: $(cat $LOG)"
-	ASKED=$MODE
 }
 at_switching() {
 	local switch
@@ -97,7 +119,8 @@ at_switching() {
 	switch=$!
 	random_nap 20
 	"$@"
-	wait $switch || [ $GONE = yes ] || fail "the switch to $MODE was refused after $*"
+	# Who asked may have given up while the agent was stopped; it is to be in that mode all the same.
+	wait $switch || true
 	ASKED=$MODE
 }
 at_unloading() {
@@ -134,7 +157,7 @@ freeze_agent() {
 	kill -STOP $PID 2>/dev/null || return 0
 	random_nap 999
 	workers_go_on "while the agent is stopped"
-	kill -CONT $PID
+	kill -CONT $PID 2>/dev/null || true
 }
 fault_kill_loading() { at_loading kill_agent; }
 fault_kill_switching() { at_switching kill_agent; }
@@ -147,8 +170,7 @@ fault_sigstop_switching() { at_switching freeze_agent; }
 fault_sigstop_unloading() { at_unloading freeze_agent; }
 fault_stop_while_loading() {
 	stop
-	scx_powerpack --mode packing >$LOG 2>&1 &
-	PID=$!
+	launch
 	random_instant $LOADING_MS
 	# What a script starts in the background does not hear Ctrl-C until it asks for it.
 	kill -TERM $PID
@@ -159,8 +181,8 @@ fault_two_agents() { refused 'runs already' scx_powerpack --mode spread; }
 fault_two_agents_loading() {
 	local other said=/tmp/second status=0
 	stop
-	scx_powerpack --config $CONFIG >$LOG 2>&1 &
-	PID=$!
+	: >$said
+	launch
 	scx_powerpack --config $CONFIG >$said 2>&1 &
 	other=$!
 	if is_loaded; then
@@ -173,7 +195,6 @@ fault_two_agents_loading() {
 		said=/tmp/first
 		is_loaded || fail "of two agents at once none loads: $(cat $said)"
 	fi
-	loaded_by_config
 	[ $status = 1 ] || fail "of two agents at once one ended with $status: $(cat $said)"
 	grep -qE 'runs already|another sched_ext' $said || fail "of two agents at once one says: $(cat $said)"
 }
@@ -181,6 +202,7 @@ fault_two_agents_loading() {
 # Another scheduler: this one again, which does not know of ours as it has a /run of its own. Whether it loads.
 load_other() {
 	mkdir -p /run/scx_powerpack
+	: >/tmp/other.log
 	unshare -m bash -c 'mount -t tmpfs none /run/scx_powerpack && exec scx_powerpack --mode spread' >/tmp/other.log 2>&1 &
 	OTHER=$!
 	is_loaded $OTHER /tmp/other.log
@@ -193,33 +215,30 @@ unload_other() {
 # It is refused beside ours; and if it comes first, ours says so.
 fault_other() {
 	! load_other || fail "another scheduler was loaded beside ours"
+	grep -q 'another sched_ext' /tmp/other.log || fail "the other scheduler: $(cat /tmp/other.log)"
 	agent_is_well
 	stop
 	load_other || fail "another scheduler cannot be loaded: $(cat /tmp/other.log)"
 	refused 'another sched_ext' scx_powerpack --config $CONFIG
 	kill -0 $OTHER || fail "the other scheduler has ended: $(cat /tmp/other.log)"
 	unload_other
-	scx_powerpack --config $CONFIG >$LOG 2>&1 &
-	PID=$!
+	launch
 	is_loaded || fail "it does not load after another scheduler: $(cat $LOG)"
-	loaded_by_config
 }
 # It is loaded at any instant of our loading: one of both runs, and ours says why it is not that.
 fault_other_loading() {
 	stop
-	scx_powerpack --config $CONFIG >$LOG 2>&1 &
-	PID=$!
+	launch
 	random_instant $LOADING_MS
 	if load_other; then
 		! is_loaded || fail "two schedulers are loaded: $(cat /tmp/other.log)"
 		STATUS=0
 		wait $PID || STATUS=$?
-		grep -q 'another sched_ext' $LOG || fail "it ended with $STATUS beside another scheduler: $(cat $LOG)"
+		[ $STATUS = 1 ] && grep -q 'another sched_ext' $LOG || fail "it ended with $STATUS beside another scheduler: $(cat $LOG)"
 		unload_other
 		GONE=yes
 	else
 		is_loaded || fail "it does not load, and no other scheduler did: $(cat $LOG)"
-		loaded_by_config
 	fi
 }
 
@@ -229,16 +248,20 @@ fault_ceiling() {
 	workers_go_on "below a ceiling"
 	ask packing --max-cores all
 }
+reload() {
+	scx_powerpack reload >/tmp/answer 2>&1 || fail "reload was refused: $(cat /tmp/answer)"
+	ASKED=$CONFIGURED
+}
 fault_reload() {
 	random_mode
 	configure $MODE "fill_pct = $((20 + RANDOM % 80))"
-	scx_powerpack reload >/tmp/answer 2>&1 || fail "reload was refused: $(cat /tmp/answer)"
-	loaded_by_config
+	reload
 }
 fault_bad_reload() {
 	echo 'mode = "turbo"' >$CONFIG
 	refused 'turbo' scx_powerpack reload
 	configure packing
+	reload
 }
 
 # Nothing can be written to /run, which is small: to fill half of the memory takes minutes.
@@ -258,9 +281,7 @@ fault_run_full_running() {
 fault_run_full() {
 	stop
 	fill_run
-	scx_powerpack --config $CONFIG >$LOG 2>&1 &
-	PID=$!
-	loaded_by_config
+	launch
 	is_loaded || { gone && grep -q 'scx_powerpack: ' $LOG || fail "no sentence with /run full: $(cat $LOG)"; }
 	rm -f /run/full /run/more
 }

@@ -33,8 +33,8 @@ nothing_is_left() {
 	[ "$ours" = 0 ] || fail "$ours maps and programs are left after the agent has ended: $(grep name /tmp/ours)"
 	[ "$STATUS" != 137 ] || return 0
 	[ "$(latencies)" = '0 ' ] || fail "the agent has ended with status $STATUS and left hints: $(latencies)"
-	[ "$(interrupts)" = "$interrupts" ] ||
-		fail "the agent has ended with status $STATUS and left interrupts: $(interrupts | diff - <(echo "$interrupts"))"
+	[ "$(interrupts)" = "$INTERRUPTS" ] ||
+		fail "the agent has ended with status $STATUS and left interrupts: $(interrupts | diff - <(echo "$INTERRUPTS"))"
 	ours=$(find /run/scx_powerpack -type s -o -name '*.json*')
 	[ -z "$ours" ] || fail "the agent has ended with status $STATUS and left $ours"
 }
@@ -60,8 +60,7 @@ complaints() { dmesg | grep -E "$COMPLAINTS" | grep -vE 'kernel/sched/deadline.c
 
 begin() {
 	start --config $CONFIG
-	GONE=no STATUS=0
-	loaded_by_config
+	GONE=no STATUS=0 ASKED=$CONFIGURED
 }
 
 # Milliseconds that "$@" takes, in MS.
@@ -91,7 +90,7 @@ faults=("${@:3}")
 declare -A done_times
 echo '+cpu +pids' >$CGROUPS/cgroup.subtree_control
 configure packing
-interrupts=$(interrupts)
+INTERRUPTS=$(interrupts)
 start_workers
 nap 0.5
 time_ms begin

@@ -26,13 +26,11 @@ fault_hotplug_all_but_one() {
 fault_hotplug_loading() {
 	local cpu=$((1 + RANDOM % (CPUS - 1)))
 	stop
-	scx_powerpack --config $CONFIG >$LOG 2>&1 &
-	PID=$!
+	launch
 	random_instant $LOADING_MS
 	online $cpu 0
 	random_nap 300
 	online $cpu 1
-	loaded_by_config
 	! is_loaded || return 0
 	gone
 	grep -q 'scx_powerpack: ' $LOG || fail "it ended with $STATUS and no sentence: $(cat $LOG)"
@@ -70,9 +68,10 @@ fault_fork_bomb() {
 	workers_go_on "beside a fork bomb"
 	end_cgroups bomb
 }
-# Ten thousand threads that wake at the same instant, each of which runs.
+# Ten thousand threads. When all have begun they wake at the same instant, and each of them runs.
 fault_threads() {
-	powerpack-load periodic '0.01/2000*10000' --seconds 2 --json >/tmp/threads || fail "threads: $(tail -n 3 /tmp/threads)"
+	powerpack-load periodic '0.01/20000*10000' --seconds 40 --json >/tmp/threads || fail "threads: $(tail -n 3 /tmp/threads)"
+	[ "$(jq .activations /tmp/threads)" = 20000 ] || fail "of 10,000 threads: $(jq .activations /tmp/threads) runs, not two of each"
 }
 fault_affinity() {
 	local nth
@@ -106,7 +105,7 @@ fault_realtime() {
 		[ $status = 124 ] || fail "a real-time task ended with $status"
 	done
 }
-# Three quarters of each CPU: a twentieth of it is the kernel's for other tasks, and of ours some go on.
+# Deadline tasks have three quarters of each CPU, and ours share the rest.
 fault_deadline() {
 	local cpu pids=()
 	for ((cpu = 0; cpu < CPUS; cpu++)); do
@@ -116,6 +115,7 @@ fault_deadline() {
 	done
 	random_nap 500
 	workers_go_on "beside deadline tasks on all CPUs"
+	for cpu in "${!pids[@]}"; do kill -0 "${pids[cpu]}" || fail "deadline task $cpu does not run"; done
 	kill "${pids[@]}"
 	wait "${pids[@]}" || true
 }
