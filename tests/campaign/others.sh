@@ -8,8 +8,9 @@ SECONDS_EACH=1
 RT_APP=/usr/share/doc/rt-app/examples
 
 # The line that sched-ext's own CI stresses a scheduler with, stress-ng's scheduler class one by one,
-# rt-tests, what perf measures schedulers with, and rt-app's files (of which the version in Debian cannot read
-# that of the video): a name, what is taken of what it prints, and a command.
+# rt-tests, what perf measures schedulers with, and rt-app's files: a name, what is taken of what it prints, and a
+# command. Of these files the version in Debian cannot read that of the video, and cpufreq_governor_efficiency
+# compares governors, which a VM does not have.
 programs() {
 	local stressor file
 	echo "scx-ci|nothing|stress-ng --fork 4 --affinity 4 --affinity-pin --timeout $SECONDS_EACH"
