@@ -14,13 +14,17 @@ static inline u32 pp_times_lighter(u32 weight, u32 waking_weight)
 	return weight && waking_weight > weight ? waking_weight / weight : 1;
 }
 
-/* For how many ms each of what runs counts, where it is asked whether that is long and worth a
- * switch: what is to be that has a tenth of PP_LONG_RUN_NS and of PP_PREEMPT_LEFT_MIN_NS. */
+/* However heavy a task is that wakes, less than a tenth of PP_LONG_RUN_NS is not long to it, and
+ * less than a tenth of PP_PREEMPT_LEFT_MIN_NS is worth no switch: else a kernel thread of nice -20
+ * would take the CPU from what has 0.01 ms to go. */
+#define PP_TIMES_LONG_MAX 10
+
+/* How many ms each ms of what runs counts, where it is asked whether that is long. */
 static inline u32 pp_times_long(u32 weight, u32 waking_weight)
 {
 	u32 times = pp_times_lighter(weight, waking_weight);
 
-	return times < 10 ? times : 10;
+	return times < PP_TIMES_LONG_MAX ? times : PP_TIMES_LONG_MAX;
 }
 
 /* How what runs on a CPU, and a task that wakes for it, stand. */
