@@ -186,7 +186,7 @@ unsafe extern "C" {
     ) -> u32;
     safe fn native_size_room(node: &Sizing) -> i64;
     safe fn native_needed_with_spills(needed: u32, end: u32, ceiling: u32, spills: u32) -> u32;
-    safe fn native_is_fuller(theirs: u32, nr: u32, servers: u32, ours: u32, own: u32) -> i32;
+    safe fn native_is_fuller(theirs: u32, nr: u32, left: u32, ours: u32, own: u32) -> i32;
     safe fn native_is_overdue(
         policy: &pp_policy,
         queued: &[i64; 4],

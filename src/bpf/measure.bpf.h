@@ -24,6 +24,7 @@ struct pp_sweep {
 	u64 begun_ns;
 	u64 demand;    /* so far */
 	u32 next;      /* the rank to go on from */
+	u32 llc_left;  /* of the LLC of that rank, as left_of_llc[] */
 	bool runs;     /* has begun, and not ended */
 	bool measured; /* all ranks: they are being sized */
 	bool at_once;  /* its result is to be in force whatever was before */
@@ -184,9 +185,24 @@ verified_once int begin_sweep(u64 now)
 	sweep.begun_ns = now;
 	sweep.demand = 0;
 	sweep.next = 0;
+	sweep.llc_left = 0;
 	sweep.measured = false;
 	sweep.runs = true;
 	return 0;
+}
+
+/* Add what is left of rank @rank, which has been measured, to what is left of its LLC. */
+static __always_inline void add_left(u32 rank)
+{
+	s32 cpu = cpu_at(rank);
+	u32 llc = llc_queue(cpu) % PP_MAX_LLCS;
+
+	if (is_active(cpu))
+		sweep.llc_left += rank_capacity[rank % PP_MAX_CPUS];
+	if (rank + 1 < topology.llc_end[llc] && rank + 1 < topology.nr_free)
+		return;
+	left_of_llc[llc] = sweep.llc_left;
+	sweep.llc_left = 0;
 }
 
 /* Look at the ranks from the next one to before @end. Isolated CPUs carry nothing that is to be
@@ -206,6 +222,8 @@ verified_once int measure_ranks(u32 end, u64 now)
 		sizing_of(node_of(cpu_at(rank)))->demand += used;
 		sweep.demand += used;
 		bound_rank(rank);
+		if (topology.nr_llcs > 1)
+			add_left(rank);
 	}
 	return 0;
 }

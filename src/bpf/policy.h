@@ -234,15 +234,15 @@ static inline int pp_is_overdue(const struct pp_policy *policy, const s64 *queue
 
 /*
  * Whether a CPU takes the first task of another LLC's queue before those of its own, in which tasks
- * of @weight wait for @servers CPUs: if more than that is left there for each CPU without a task of
- * the average weight. One that has no CPU is fuller than any.
+ * of @weight wait for @capacity of CPUs: if more than that is left there for each unit of capacity
+ * without a task of the average weight. One that has no CPU is fuller than any.
  */
-static inline int pp_is_fuller(u32 other_weight, u32 other_nr, u32 other_servers, u32 weight,
-			       u32 servers)
+static inline int pp_is_fuller(u32 other_weight, u32 other_nr, u32 other_capacity, u32 weight,
+			       u32 capacity)
 {
 	u64 left = other_nr ? other_weight - other_weight / other_nr : 0;
 
-	return !other_servers || left * servers > (u64)weight * other_servers;
+	return !other_capacity || left * capacity > (u64)weight * other_capacity;
 }
 
 /* Whether one task is to go before another that has @left_ns to run: it is due

@@ -62,13 +62,13 @@ static __always_inline u32 last_llc_of(u32 node)
 	return llc_queue(cpu_at(topology.node_end[node % PP_MAX_NODES] - 1));
 }
 
-/* Whether more waits in LLC @other than in @llc, for each of their CPUs. */
+/* Whether more waits in LLC @other than in @llc, for what their CPUs have left. */
 static __always_inline bool is_fuller(u32 other, u32 llc)
 {
 	const struct pp_queue *theirs = queue_of(other), *ours = queue_of(llc);
 
-	return pp_is_fuller(theirs->weight, theirs->nr, servers_of_llc[other % PP_MAX_LLCS],
-			    ours->weight, nr_servers(llc));
+	return pp_is_fuller(theirs->weight, theirs->nr, left_of_llc[other % PP_MAX_LLCS],
+			    ours->weight, left_of_llc[llc % PP_MAX_LLCS]);
 }
 
 /* Take what waits in other LLCs; if @fuller, in those alone in which more waits than here. */

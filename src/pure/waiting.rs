@@ -140,7 +140,7 @@ fn a_long_run_does_not_wait_for_another() {
     assert!(waits(Wait { run_left_ns: MS, running_left_ns: 50 * MS, ..wait }));
 }
 
-/// Weights of tasks in the queues of two LLCs, and how many CPUs these have.
+/// Weights of tasks in the queues of two LLCs, and what capacity their CPUs have left.
 #[test]
 fn an_llc_is_fuller_if_more_is_left_there_than_here() {
     let ask = |theirs: (u32, u32, u32), ours: (u32, u32)| {
@@ -150,7 +150,7 @@ fn an_llc_is_fuller_if_more_is_left_there_than_here() {
     assert_eq!(ask((4, 4, 2), (3, 2)), 0, "then it would be as full here as it was there");
     assert_eq!(ask((4, 4, 2), (4, 4)), 1, "of four CPUs");
     assert_eq!(ask((40, 4, 2), (12, 2)), 1, "of heavy tasks");
-    assert_eq!(ask((1, 1, 0), (3, 2)), 1, "that has no CPU of its own");
+    assert_eq!(ask((1, 1, 0), (3, 2)), 1, "that has nothing left");
     assert_eq!(ask((1, 1, 2), (0, 2)), 0, "nothing would be left");
     assert_eq!(ask((0, 0, 2), (0, 2)), 0);
 }

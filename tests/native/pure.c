@@ -105,8 +105,9 @@ EXPORT(int, has_room, (const struct pp_policy *policy, const struct pp_candidate
        (policy, cpu, util))
 EXPORT(int, is_rt_long, (u64 expected, u64 since), (expected, since))
 EXPORT(int, short_waits, (const s64 *queued), (queued))
-EXPORT(int, is_fuller, (u32 other_weight, u32 other_nr, u32 other_servers, u32 weight, u32 servers),
-       (other_weight, other_nr, other_servers, weight, servers))
+EXPORT(int, is_fuller,
+       (u32 other_weight, u32 other_nr, u32 other_capacity, u32 weight, u32 capacity),
+       (other_weight, other_nr, other_capacity, weight, capacity))
 EXPORT(int, is_overdue,
        (const struct pp_policy *policy, const s64 *queued, u32 servers, u64 waiting, u32 budgets),
        (policy, queued, servers, waiting, budgets))

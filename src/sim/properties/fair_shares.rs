@@ -174,21 +174,38 @@ fn groups_get_what_is_fair_on_two_llcs() {
     assert_fair(2, &[1, 2, 2, 3], FAIR_ON_TWO);
 }
 
+const TWO_LLCS: &str = "name='any'\nabout=''\n[costs]\nhz=250\nswitch_us=2\nwake_us=5\n[[llc]]\ncores=2\n[[llc]]\ncores=2\n";
+
+/// How often `nr` equal tasks run that wake as soon as they have run for 10 ms, the one that does least and the one that
+/// does most, beside `others` on two LLCs of two CPUs.
+fn runs_on_two_llcs(system: &str, nr: usize, others: &str) -> (usize, usize) {
+    let machine = Machine::parse(TWO_LLCS).unwrap();
+    let one =
+        "[[task]]\nfork_join = { workers = 1, run_ms = 10, leader_ms = 0.01, period_ms = 0 }\n";
+    let tasks = one.repeat(nr) + others;
+    let runs = outcomes(&machine, system, &tasks).into_iter().take(nr).map(|task| task.activations);
+    let runs: Vec<usize> = runs.collect();
+    (*runs.iter().min().unwrap(), *runs.iter().max().unwrap())
+}
+
 /// Equal tasks that wake each 10 ms, and are no multiple of the CPUs, share those of two LLCs: two of five would have a CPU
 /// each for good if a CPU took what waits in the other LLC only where that is fuller (PP_STEAL_ANY_EVERY).
 #[test]
 fn equal_tasks_share_two_llcs() {
-    let text = "name='any'\nabout=''\n[costs]\nhz=250\nswitch_us=2\nwake_us=5\n[[llc]]\ncores=2\n[[llc]]\ncores=2\n";
-    let machine = Machine::parse(text).unwrap();
-    let one =
-        "[[task]]\nfork_join = { workers = 1, run_ms = 10, leader_ms = 0.01, period_ms = 0 }\n";
     for (system, nr) in [("packing", 5), ("spread", 5), ("packing", 7), ("spread", 7)] {
-        let runs: Vec<usize> = outcomes(&machine, system, &one.repeat(nr))
-            .into_iter()
-            .map(|task| task.activations)
-            .collect();
-        let (least, most) = (runs.iter().min().unwrap(), runs.iter().max().unwrap());
-        assert!(*least as f64 >= 0.85 * *most as f64, "{runs:?} runs of {nr} tasks in {system}");
+        let (least, most) = runs_on_two_llcs(system, nr, "");
+        assert!(least as f64 >= 0.85 * most as f64, "{least} to {most} runs of {nr} in {system}");
+    }
+}
+
+/// Heavy tasks that are bound to the CPUs of one LLC have most of these, so what waits there for them is to go to the other
+/// one: 128 to 200 runs if a CPU that they have most of counted as a whole one.
+#[test]
+fn what_bound_tasks_have_of_an_llc_is_not_counted() {
+    let bound = "[[task]]\nhog = true\nnice = -10\ncpus = '0'\n[[task]]\nhog = true\nnice = -10\ncpus = '1'\n";
+    for system in ["packing", "spread"] {
+        let (least, most) = runs_on_two_llcs(system, 8, bound);
+        assert!(least as f64 >= 0.88 * most as f64, "{least} to {most} runs in {system}");
     }
 }
 
