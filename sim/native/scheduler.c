@@ -9,7 +9,7 @@
 #include "main.bpf.c"
 
 /* sim/src/ffi.rs asserts the same. */
-_Static_assert(sizeof(struct task_struct) == 88, "task_struct is shared with Rust");
+_Static_assert(sizeof(struct task_struct) == 96, "task_struct is shared with Rust");
 _Static_assert(sizeof(struct sched_ext_ops) == 25 * 8 + 24, "sched_ext_ops is shared with Rust");
 
 /* A constant of the scheduler's that is set before it is loaded: the compiler

@@ -131,8 +131,6 @@ pub struct Task {
     /// How often it was queued and then ran, and for how long in all (ns).
     pub waits: u64,
     pub waited_ns: u64,
-    /// Time on a CPU (ns).
-    pub ran_ns: u64,
     /// Work done in all, and left of the step (ns x 1024, at capacity 1).
     pub work_done: u64,
     pub work_left: u64,
@@ -144,6 +142,7 @@ impl Task {
         let allowed = Box::new(spec.allowed);
         let c = Box::new(TaskStruct {
             scx: SchedExtEntity { weight: spec.weight, ..SchedExtEntity::default() },
+            ran_ns: 0,
             cpus_ptr: &raw const *allowed,
             storage: ptr::null_mut(),
             cgroup: ptr::null_mut(),
@@ -174,7 +173,6 @@ impl Task {
             longest_wait_ns: 0,
             waits: 0,
             waited_ns: 0,
-            ran_ns: 0,
             work_done: 0,
             work_left: 0,
             migrations: 0,
@@ -192,6 +190,11 @@ impl Task {
 
     pub fn c_mut(&mut self) -> &mut TaskStruct {
         &mut self.c
+    }
+
+    /// Time on a CPU (ns).
+    pub fn ran_ns(&self) -> u64 {
+        self.c.ran_ns
     }
 
     pub fn cpu(&self) -> usize {

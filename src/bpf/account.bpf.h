@@ -94,8 +94,6 @@ static __always_inline void account_run(struct pp_task *task, struct pp_cpu *cpu
 	share_clock(task, ran);
 	task->run_ns += ran;
 	task->runnable_ns += ran;
-	if (task->charged)
-		task->reserved_ns -= ran;
 }
 
 /* For how long real-time tasks have had the CPU now. */

@@ -320,8 +320,10 @@ static __always_inline void tick_cpu(struct task_struct *p, s32 cpu, u64 now)
 	/* A hog that is alone never stops. */
 	if (follow_cgroup(p, task, now, PP_STOP_GOES_ON))
 		place_again(p, state);
+	if (task->charged)
+		charge_limit(p, task);
 	if (task->charged != task->limit)
-		follow_limit(task);
+		follow_limit(p, task);
 	if (task->charged && !reserve_more(task))
 		place_again(p, state);
 	refresh_kind(p, task);

@@ -244,7 +244,7 @@ void BPF_STRUCT_OPS(powerpack_stopping, struct task_struct *p, bool runnable)
 		return;
 	end_waker(task, cpu, now);
 	if (task->charged)
-		end_limited(task);
+		end_limited(p, task);
 	follow_cgroup(p, task, now, stop_of(p, runnable));
 	if (!runnable && p->__state != TASK_RUNNING)
 		account_sleep(task, state, now);

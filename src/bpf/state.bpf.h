@@ -132,6 +132,7 @@ struct pp_task {
 	u64 promised_ns;	    /* the time that @promised stands for */
 	s64 promised;		    /* its part of what is promised to a node */
 	s64 reserved_ns;	    /* of limit @charged, not used yet */
+	u64 exec_ns;		    /* se.sum_exec_runtime as of that */
 	u64 held_since_ns;
 	u64 counts;	 /* in the load of its cgroup: see count_in() */
 	u64 counted_ns;	 /* when that was put down */

@@ -106,7 +106,7 @@ verified_once int begin_limited(struct task_struct *p __arg_trusted,
 	s32 cpu = scx_bpf_task_cpu(p);
 
 	task->held_since_ns = 0;
-	follow_limit(task);
+	follow_limit(p, task);
 	/* Where the CPU goes offline there is nowhere to leave to. */
 	if (!cpu_state(cpu)->online || is_exempt(p))
 		return 0;
@@ -118,10 +118,12 @@ verified_once int begin_limited(struct task_struct *p __arg_trusted,
 }
 
 /* The task stops. If others of its cgroups are held, what it gives back is for them. */
-verified_once int end_limited(struct pp_task *task __arg_nonnull)
+verified_once int end_limited(struct task_struct *p __arg_trusted,
+			      struct pp_task *task __arg_nonnull)
 {
 	u32 id = task->charged, level;
 
+	charge_limit(p, task);
 	give_back(id, task->reserved_ns);
 	task->charged = 0;
 	task->reserved_ns = 0;

@@ -15,19 +15,14 @@ limited() {
 	echo "$2" >"$CGROUPS/$1/cpu.max"
 }
 
-# Linux 6.12 has no clock that is the same for a scheduler and for cpu.stat: what a switch takes, which in
-# slow virtual time is four times as much as in virtual time, is charged in cpu.stat alone.
-OFF_PCT=2
-grep -qa '\<scx_bpf_now\>' /sys/kernel/btf/vmlinux || OFF_PCT=4
-
-# What cgroup $1 uses in $2 s must be $3 % of a CPU, within OFF_PCT. Where in a period the time begins and
+# What cgroup $1 uses in $2 s must be $3 % of a CPU, within 2 %. Where in a period the time begins and
 # ends decides on up to a quota more or less: of 100 periods that is 1 %.
 must_use() {
 	measure_use "$1" "$2"
-	awk -v us="$USE_US" -v elapsed="$ELAPSED_US" -v want="$3" -v what="$1" -v off="$OFF_PCT" 'BEGIN {
+	awk -v us="$USE_US" -v elapsed="$ELAPSED_US" -v want="$3" -v what="$1" 'BEGIN {
 		pct = 100 * us / elapsed
 		print what ": " pct " % of a CPU, of " want
-		exit !(pct > want * (1 - off / 100) && pct < want * (1 + off / 100))
+		exit !(pct > want * 0.98 && pct < want * 1.02)
 	}' || fail "cgroup $1 does not use $3 % of a CPU, in $MODE"
 }
 

@@ -52,6 +52,10 @@ struct sched_ext_entity {
 	u32 flags;
 };
 
+struct sched_entity {
+	u64 sum_exec_runtime;
+};
+
 struct cgroup;
 struct css_set {
 	struct cgroup *dfl_cgrp;
@@ -75,6 +79,7 @@ struct signal_struct {
 
 struct task_struct {
 	struct sched_ext_entity scx;
+	struct sched_entity se;
 	const struct cpumask *cpus_ptr;
 	void *storage;
 	struct css_set *cgroups;

@@ -51,6 +51,8 @@ pub struct SchedExtEntity {
 #[derive(Debug)]
 pub struct TaskStruct {
     pub scx: SchedExtEntity,
+    /// `se.sum_exec_runtime`: time on a CPU (ns).
+    pub ran_ns: u64,
     pub cpus_ptr: *const CpuMask,
     pub storage: *mut c_void,
     pub cgroup: *mut c_void,
@@ -124,6 +126,6 @@ unsafe extern "C" {
 /// Sizes that the C side lays out from the same fields.
 const _: () = {
     assert!(size_of::<SchedExtEntity>() == 24);
-    assert!(size_of::<TaskStruct>() == 88);
+    assert!(size_of::<TaskStruct>() == 96);
     assert!(size_of::<Ops>() == 25 * 8 + 24);
 };

@@ -75,7 +75,7 @@ impl Kernel {
         state.util.update(self.now_ns, freq as f64 / FULL as f64);
         state.util_raw.update(self.now_ns, 1.0);
         let task = &mut self.tasks[task];
-        task.ran_ns += ran;
+        task.c_mut().ran_ns += ran;
         let work = (ran * speed).min(task.work_left);
         task.work_left -= work;
         task.work_done += work;

@@ -303,7 +303,7 @@ fn hogs_whose_turns_are_cut_short_have_their_share() {
             Load { cpus: 1, run_ns: run_us * 1000, sleep_ns: sleep_us * 1000, ..Load::hog() };
         let kernel = run("vm4", &[hog.clone(), hog.clone(), hog, bound], None);
         let ran: Vec<u64> =
-            kernel.tasks[..3].iter().map(|task| task.ran_ns / (SECONDS * 10 * MS)).collect();
+            kernel.tasks[..3].iter().map(|task| task.ran_ns() / (SECONDS * 10 * MS)).collect();
         // 62 to 66; when such a hog never moved 45, 45 and 100.
         let (least, most) = (ran.iter().min().unwrap(), ran.iter().max().unwrap());
         assert!(
@@ -316,7 +316,7 @@ fn hogs_whose_turns_are_cut_short_have_their_share() {
 /// What a hog has of a CPU (%), the least and the most of `hogs` that may use `cpus`, which are a part of more than 16.
 fn shares_of(machine: &str, policy: Policy, hogs: usize, load: &Load) -> (u64, u64) {
     let kernel = run(machine, &vec![load.clone(); hogs], Some(policy));
-    let ran = kernel.tasks.iter().map(|task| task.ran_ns / (SECONDS * 10 * MS));
+    let ran = kernel.tasks.iter().map(|task| task.ran_ns() / (SECONDS * 10 * MS));
     (ran.clone().min().unwrap(), ran.max().unwrap())
 }
 

@@ -90,7 +90,7 @@ fn shared(weights: &[u32]) -> Vec<u64> {
     let mut kernel = boot(&Machine::parse(ONE_CPU).unwrap(), false);
     weights.iter().for_each(|&weight| spawn(&mut kernel, &Load { weight, ..Load::hog() }));
     kernel.run_until(10_000 * MS);
-    kernel.tasks.iter().map(|task| task.ran_ns / MS).collect()
+    kernel.tasks.iter().map(|task| task.ran_ns() / MS).collect()
 }
 
 #[test]
@@ -108,7 +108,7 @@ fn a_sleeper_gets_its_share_beside_a_hog_and_not_more() {
     // Half of the time if it never waited, and so a little less.
     spawn(&mut kernel, &Load { run_ns: 5 * MS, sleep_ns: 5 * MS, ..Load::hog() });
     kernel.run_until(10_000 * MS);
-    let ran: Vec<u64> = kernel.tasks.iter().map(|task| task.ran_ns / MS).collect();
+    let ran: Vec<u64> = kernel.tasks.iter().map(|task| task.ran_ns() / MS).collect();
     assert!((3000..5050).contains(&ran[1]), "{ran:?}");
 }
 

@@ -52,7 +52,7 @@ fn who_may_run_on_no_cpu_that_is_left_is_moved_by_the_kernel() {
     let confined = kernel.tasks.len();
     spawn(&mut kernel, &Load { cpus: 0b110, ..Load::hog() });
     kernel.run_until(100 * MS);
-    let ran = |kernel: &Kernel| kernel.tasks[confined].ran_ns / MS;
+    let ran = |kernel: &Kernel| kernel.tasks[confined].ran_ns() / MS;
     for _ in 0..20 {
         if kernel.tasks[confined].state != State::Queued {
             kernel.run_until(kernel.now_ns() + MS);

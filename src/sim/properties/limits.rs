@@ -69,7 +69,7 @@ fn load((run_ns, sleep_ns, cpus): (u64, u64, u32), cgroup_weight: Option<u32>) -
 
 /// What tasks `from..to` have had (us).
 fn used_us(kernel: &Kernel, from: usize, to: usize) -> u64 {
-    kernel.tasks[from..to].iter().map(|task| task.ran_ns).sum::<u64>() / 1000
+    kernel.tasks[from..to].iter().map(|task| task.ran_ns()).sum::<u64>() / 1000
 }
 
 /// Lets the seconds pass, with the switches and plugs of the case.

@@ -255,7 +255,7 @@ fn used(case: &Case, nr: usize) -> Vec<u64> {
     let mut kernel = boot(&machine, &ranks_of(&machine), Mode::Packing);
     case.loads.iter().for_each(|load| spawn(&mut kernel, load));
     kernel.run_until(SETTLED_MS * MS);
-    let ran = |kernel: &Kernel| kernel.tasks[..nr].iter().map(|task| task.ran_ns).collect();
+    let ran = |kernel: &Kernel| kernel.tasks[..nr].iter().map(|task| task.ran_ns()).collect();
     let before: Vec<u64> = ran(&kernel);
     kernel.run_until((SETTLED_MS + SHARES_MS) * MS);
     ran(&kernel).iter().zip(before).map(|(after, before)| after - before).collect()

@@ -221,7 +221,7 @@ fn hogs(machine: &Machine, cpus: usize, begins_ms: &[u64], end_ms: u64) -> Vec<u
         kernel.spawn(TaskSpec::new(program, CpuMask::of(0..cpus)), begin_ms * MS);
     }
     kernel.run_until(end_ms * MS);
-    kernel.tasks.iter().map(|task| task.ran_ns / MS).collect()
+    kernel.tasks.iter().map(|task| task.ran_ns() / MS).collect()
 }
 
 #[test]

@@ -147,7 +147,7 @@ fn machine_of(hz: u32, cpus: usize) -> Machine {
 
 /// What each task has from when all has settled (ns).
 fn used_ns(kernel: &mut Kernel) -> Vec<u64> {
-    let ran = |kernel: &Kernel| kernel.tasks.iter().map(|task| task.ran_ns).collect::<Vec<u64>>();
+    let ran = |kernel: &Kernel| kernel.tasks.iter().map(|task| task.ran_ns()).collect::<Vec<u64>>();
     kernel.run_until(SETTLED_MS * MS);
     let before = ran(kernel);
     kernel.run_until((SETTLED_MS + SHARES_MS) * MS);
@@ -338,7 +338,7 @@ fn a_heavy_sleeper_costs_its_cgroup_no_more_than_it_runs() {
             }
             kernel.run_until(2000 * MS);
             let ran = |kernel: &Kernel| -> Vec<u64> {
-                kernel.tasks.iter().map(|task| task.ran_ns).collect()
+                kernel.tasks.iter().map(|task| task.ran_ns()).collect()
             };
             let before = ran(&kernel);
             kernel.run_until(12_000 * MS);

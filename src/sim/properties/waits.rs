@@ -80,7 +80,7 @@ fn a_pinned_probe_is_served_whatever_the_scaled_time_of_a_light_hog_elsewhere() 
 #[test]
 fn turns_do_not_grow_while_a_third_runs_elsewhere() {
     let kernel = run(&[hog(NICE_MINUS_5, CPU_2), hog(100, CPU_2), hog(100, CPU_1)], 40);
-    let ran: Vec<u64> = kernel.tasks.iter().map(|task| task.ran_ns / MS).collect();
+    let ran: Vec<u64> = kernel.tasks.iter().map(|task| task.ran_ns() / MS).collect();
     let waits = [0, 1].map(|id| longest_ms(&kernel, id));
     assert!(waits.iter().all(|&wait| wait <= 20.0), "longest waits {waits:?} ms");
     let share = ran[0] as f64 / (ran[0] + ran[1]) as f64;
