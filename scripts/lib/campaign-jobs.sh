@@ -26,6 +26,11 @@ OTHERS_KERNEL=7
 # shellcheck disable=SC2034 # scripts/campaign installs them
 OTHERS_PACKAGES=(rt-app linux-perf)
 
+# On which real-time threads are measured, with and without PREEMPT_RT. With one CPU: several take turns in QEMU, of
+# 0.8 ms each, which is what a thread waits for then, under every scheduler.
+LATENCY_KERNELS='7 debian-7-rt'
+LATENCY_SYSTEMS='eevdf packing spread'
+
 # Suspended so many times to each depth: both sleep, and the one with PREEMPT_RT has the kernel's tests of that too.
 SUSPEND_KERNELS='7 debian-7-rt'
 SUSPENDS=100
@@ -55,6 +60,9 @@ campaign_jobs() {
 	# As sysfs says, with four that are online.
 	echo "sizes/1024|--slow-virtual-time --timeout 3000|env LARGE_CPUS=1024 scripts/lib/vm-suite.sh tests/vm/large.sh"
 	echo "others/$OTHERS_KERNEL|--kernel $OTHERS_KERNEL --slow-virtual-time --timeout 9000|tests/campaign/others.sh"
+	for kernel in $LATENCY_KERNELS; do
+		echo "latency/$kernel|--cpus 1 --kernel $kernel --virtual-time --timeout 3000|tests/campaign/latency.sh $LATENCY_SYSTEMS"
+	done
 	for kernel in $SUSPEND_KERNELS; do
 		echo "suspend/$kernel||scripts/suspend-tests --kernel $kernel $SUSPENDS"
 	done

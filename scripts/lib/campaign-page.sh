@@ -99,6 +99,28 @@ suspend_table() {
 	echo
 }
 
+# How late real-time threads wake on each kernel, mean and longest, a column for each of LATENCY_SYSTEMS.
+latency_table() {
+	local file kernel system load
+	compgen -G "$results/latency:*" >/dev/null || { echo "Not run." && echo && return; }
+	# shellcheck disable=SC2086 # a list of words
+	printf '| kernel, beside |' && printf ' %s |' $LATENCY_SYSTEMS measured && echo
+	# shellcheck disable=SC2086
+	printf '| --- |' && printf ' ---: |%.0s' $LATENCY_SYSTEMS && echo ' --- |'
+	for kernel in $LATENCY_KERNELS; do
+		file=$results/latency:$kernel
+		[ -e "$file" ] || continue
+		for load in $(awk '/^figure: / { print $2 }' "$file" | sort -u); do
+			printf '| %s, %s |' "$kernel" "$load"
+			for system in $LATENCY_SYSTEMS; do
+				printf ' %s |' "$(figure_of "$file" "$load $system" | tr ' ' /)"
+			done
+			printf ' %s |\n' "$(commit_of "$file")"
+		done
+	done
+	echo
+}
+
 # Other people's tests, of result $1: a row each, a column for each scheduler. What passes under the kernel's and not
 # under ours is in bold.
 others_table() {
@@ -192,6 +214,14 @@ write_campaign_page() {
 		echo "(\`pm_test\`): after each our scheduler ran, all tasks went on, and the kernel's log had no complaint."
 		echo
 		suspend_table
+		echo "## Real-time threads"
+		echo
+		echo "How late cyclictest wakes at priority 80, each millisecond for ten seconds: mean/longest, in us of virtual time,"
+		echo "with one CPU, alone, beside two hogs, and beside tasks that send each other messages"
+		echo "(\`tests/campaign/latency.sh\`). QEMU's CPUs take turns of 0.8 ms where there are several, under every"
+		echo "scheduler; what takes longer on many CPUs is in [many-cpus.md](many-cpus.md)."
+		echo
+		latency_table
 		echo "## Other people's tests"
 		echo
 		[ ! -e "$others" ] || printf 'Measured %s. ' "$(commit_of "$others")"

@@ -3,7 +3,7 @@
 # "figure: SYSTEM PROGRAM pass|fail VALUE" each. Fails if one passes under the kernel's scheduler and not under ours.
 . "$TREE/tests/vm/lib.bash"
 
-SYSTEMS=(eevdf packing balance spread energy)
+SYSTEMS=(eevdf packing balance spread energy auto)
 SECONDS_EACH=1
 RT_APP=/usr/share/doc/rt-app/examples
 
