@@ -45,6 +45,9 @@ verified_once int count_servers(u32 llc)
 		active += __builtin_popcountll(ranks & scope_ranks[PP_SCOPE_ACTIVE][word]);
 		packed += __builtin_popcountll(ranks & scope_ranks[PP_SCOPE_PACKED][word]);
 	}
+	/* What is left of them is not measured yet. */
+	if (servers_of_llc[llc] != active)
+		left_of_llc[llc] = active * PP_CAPACITY_MAX;
 	servers_of_llc[llc] = active;
 	packed_of_llc[llc] = packed;
 	return 0;

@@ -76,7 +76,9 @@ struct pp_queue queues[PP_MAX_QUEUES];
 /* How many CPUs that are online serve the queue of an LLC: active ones, and of these those that
  * would be in packing. */
 static u16 servers_of_llc[PP_MAX_LLCS], packed_of_llc[PP_MAX_LLCS];
-/* The capacity that real-time and bound tasks left of the active ones, as of the last sweep. */
+/* The capacity that real-time and bound tasks left of the active ones, as of the last sweep, or all
+ * if there are others since then. At least 1 of each: one that bound tasks have takes what is fair.
+ */
 static u32 left_of_llc[PP_MAX_LLCS];
 /* Queues that tasks wait in, or have waited in lately: see add_waiting_queue(). Of LLCs, if there
  * are several, and of single CPUs, by rank; and a bit for each word of the latter that is not 0. */

@@ -150,7 +150,7 @@ fn an_llc_is_fuller_if_more_is_left_there_than_here() {
     assert_eq!(ask((4, 4, 2), (3, 2)), 0, "then it would be as full here as it was there");
     assert_eq!(ask((4, 4, 2), (4, 4)), 1, "of four CPUs");
     assert_eq!(ask((40, 4, 2), (12, 2)), 1, "of heavy tasks");
-    assert_eq!(ask((1, 1, 0), (3, 2)), 1, "that has nothing left");
+    assert_eq!(ask((1, 1, 0), (3, 2)), 1, "that has no active CPU");
     assert_eq!(ask((1, 1, 2), (0, 2)), 0, "nothing would be left");
     assert_eq!(ask((0, 0, 2), (0, 2)), 0);
 }
