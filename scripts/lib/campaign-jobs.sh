@@ -59,7 +59,7 @@ campaign_jobs() {
 	done
 	# As sysfs says, with four that are online.
 	echo "sizes/1024|--slow-virtual-time --timeout 3000|env LARGE_CPUS=1024 scripts/lib/vm-suite.sh tests/vm/large.sh"
-	echo "others/$OTHERS_KERNEL|--kernel $OTHERS_KERNEL --slow-virtual-time --timeout 9000|tests/campaign/others.sh"
+	echo "others/$OTHERS_KERNEL|--kernel $OTHERS_KERNEL --slow-virtual-time --timeout 12000|tests/campaign/others.sh"
 	for kernel in $LATENCY_KERNELS; do
 		echo "latency/$kernel|--cpus 1 --kernel $kernel --virtual-time --timeout 3000|tests/campaign/latency.sh $LATENCY_SYSTEMS"
 	done

@@ -110,6 +110,9 @@ latency_table() {
 	for kernel in $LATENCY_KERNELS; do
 		file=$results/latency:$kernel
 		[ -e "$file" ] || continue
+		[ "$(verdict_of "$file" latency)" = ok ] ||
+			printf '| %s | %s |%s %s |\n' "$kernel" "$(verdict_of "$file" latency)" \
+				"$(printf ' |%.0s' ${LATENCY_SYSTEMS#* })" "$(commit_of "$file")"
 		for load in $(awk '/^figure: / { print $2 }' "$file" | sort -u); do
 			printf '| %s, %s |' "$kernel" "$load"
 			for system in $LATENCY_SYSTEMS; do

@@ -26,7 +26,9 @@ for system; do
 		setsid $command >/dev/null 2>&1 &
 		beside=$!
 		nap 1
-		echo "figure: $load $system $(latencies)"
+		got=$(latencies) || fail "cyclictest beside $load under $system"
+		[ "$system" = eevdf ] || [ "$(<$SCX/state)" = enabled ] || fail "$load ended the scheduler: $(cat $LOG)"
+		echo "figure: $load $system $got"
 		kill -KILL -- -$beside
 		wait $beside 2>/dev/null || true
 	done < <(loads)
