@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::fs::{self, OpenOptions};
 use std::io::ErrorKind;
-use std::os::unix::fs::PermissionsExt;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Result, bail, ensure};
@@ -99,13 +99,17 @@ fn parse_mask(mask: &str) -> BTreeSet<usize> {
     bits.collect()
 }
 
-/// The process that moves interrupts too, if one runs.
+/// The process that moves interrupts too, if one runs: root's, as others may not, and may call a process as they like.
 pub fn balancer(root: &Path) -> Option<u32> {
-    let processes = entries(&root.join("proc")).into_iter();
+    let proc = root.join("proc");
+    // Root's, of whom /proc is.
+    let owner = fs::metadata(&proc).ok()?.uid();
+    let processes = entries(&proc).into_iter();
     let mut ids = processes.filter_map(|dir| {
         let pid = dir.file_name()?.to_str()?.parse().ok()?;
         let name = fs::read_to_string(dir.join("comm")).ok()?;
-        (name.trim() == BALANCER).then_some(pid)
+        let is_roots = fs::metadata(&dir).is_ok_and(|meta| meta.uid() == owner);
+        (name.trim() == BALANCER && is_roots).then_some(pid)
     });
     ids.next()
 }

@@ -84,10 +84,17 @@ stop
 
 echo "beside irqbalance"
 cp "$(command -v sleep)" /tmp/irqbalance
+printf 'mode = "packing"\n[policy]\nmax_cores = 99\n[hints]\nirqs = "follow"\n' >/tmp/irqs.toml
+# Who is not root moves none, whatever the process is called.
+setpriv --reuid 65534 --clear-groups /tmp/irqbalance 1000 &
+other=$!
+nap 0.2
+! scx_powerpack config check --config /tmp/irqs.toml | grep 'irqbalance runs' || fail "it heeds a process of nobody's"
+kill $other
+wait $other || true
 /tmp/irqbalance 1000 &
 balancer=$!
 refused 'irqbalance runs' scx_powerpack --irqs follow
-printf 'mode = "packing"\n[policy]\nmax_cores = 99\n[hints]\nirqs = "follow"\n' >/tmp/irqs.toml
 scx_powerpack config check --config /tmp/irqs.toml | grep -q 'irqbalance runs' || fail "config check does not say so"
 start --config /tmp/irqs.toml
 for said in 'irqbalance runs' 'max_cores 99 is more than the 4 cores'; do
