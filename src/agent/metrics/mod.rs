@@ -5,7 +5,7 @@ use std::io;
 use std::net::{SocketAddr, TcpListener};
 use std::sync::Mutex;
 use std::thread;
-use std::time::{Duration, SystemTime};
+use std::time::{Duration, Instant, SystemTime};
 
 use anyhow::{Result, anyhow};
 use crossbeam::channel::Sender;
@@ -28,6 +28,8 @@ const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset
 /// [`CLOSE_STEP`]: its threads end one after another.
 const CLOSE_STEPS: u32 = 20;
 const CLOSE_STEP: Duration = Duration::from_millis(25);
+/// An answer is good for so long: whoever asks again and again does not keep the agent from what it is for.
+const ANSWER_AGE_MAX: Duration = Duration::from_millis(200);
 
 /// The server; soon after it is dropped its port is closed.
 pub struct Metrics {
@@ -54,7 +56,8 @@ impl Metrics {
     pub fn listen(listener: TcpListener, events: Sender<Event>) -> Result<Self> {
         let address = listener.local_addr()?;
         let (machine, started) = (Mutex::new(Machine::begin()), SystemTime::now());
-        let server = Server::start(listener, Scrapes { events, machine, started })?;
+        let scrapes = Scrapes { events, machine, last: Mutex::new(None), started };
+        let server = Server::start(listener, scrapes)?;
         info!("metrics are served on http://{address}/metrics");
         Ok(Metrics { address, _server: server })
     }
@@ -76,10 +79,24 @@ fn explain(address: SocketAddr, err: &io::Error) -> anyhow::Error {
 struct Scrapes {
     events: Sender<Event>,
     machine: Mutex<Machine>,
+    last: Mutex<Option<(Instant, String)>>,
     started: SystemTime,
 }
 
 impl Scrapes {
+    /// The last answer, or a new one. Those who ask meanwhile wait for that.
+    fn recent_text(&self) -> Result<String> {
+        let mut last = self.last.lock().map_err(|_| anyhow!("there is no answer"))?;
+        if let Some((made, text)) = &*last
+            && made.elapsed() < ANSWER_AGE_MAX
+        {
+            return Ok(text.clone());
+        }
+        let text = self.text()?;
+        *last = Some((Instant::now(), text.clone()));
+        Ok(text)
+    }
+
     fn text(&self) -> Result<String> {
         let age = self.started.duration_since(SystemTime::UNIX_EPOCH).unwrap_or(Duration::ZERO);
         let status = status(&self.events)?;
@@ -95,7 +112,7 @@ impl Answers for Scrapes {
             ("GET", _) => return Response::plain(404, "metrics are at /metrics\n"),
             _ => return Response::plain(405, "only GET\n"),
         }
-        match self.text() {
+        match self.recent_text() {
             Ok(text) => Response { code: 200, content_type: CONTENT_TYPE, text },
             Err(err) => Response::plain(503, &format!("{err:#}\n")),
         }
