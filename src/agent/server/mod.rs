@@ -1,7 +1,7 @@
 //! The control socket's server. Root may ask everything, others may look. What a client does
 //! wrong is answered, and is nobody else's affair.
 
-use std::fs::{self, Permissions};
+use std::fs::{self, File, Permissions, TryLockError};
 use std::io::{ErrorKind, Read, Write};
 use std::os::fd::AsRawFd;
 use std::os::unix::fs::{FileTypeExt, PermissionsExt};
@@ -25,6 +25,9 @@ const REQUEST_MAX_BYTES: usize = 4096;
 /// So many clients at a time, root or half as many others: each has a thread, for at most
 /// two timeouts.
 const CLIENTS_MAX: usize = 16;
+/// For how long another start is waited for, which holds the lock for some ms.
+const LOCK_TRIES: u32 = 100;
+const LOCK_PAUSE: Duration = Duration::from_millis(20);
 /// After a connection could not be accepted.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 /// Requests a second of root's: a script that switches as fast as it can is not in need of
@@ -65,9 +68,26 @@ impl Drop for Server {
     }
 }
 
+/// A lock that is held while a socket in `dir` is looked at and replaced: else, of two that start where a killed
+/// agent has left one, the second could remove that of the first. Fails if another start has it for long.
+fn lock(dir: &Path) -> Result<File> {
+    let file = File::open(dir).with_context(|| format!("cannot open {}", dir.display()))?;
+    for _ in 0..LOCK_TRIES {
+        match file.try_lock() {
+            Ok(()) => return Ok(file),
+            Err(TryLockError::WouldBlock) => thread::sleep(LOCK_PAUSE),
+            Err(TryLockError::Error(err)) => {
+                return Err(err).with_context(|| format!("cannot lock {}", dir.display()));
+            }
+        }
+    }
+    bail!("another scx_powerpack is about to start: look whether it runs, and start this one again")
+}
+
 fn listen(path: &Path) -> Result<UnixListener> {
     let dir = path.parent().context("no directory")?;
     record::make_dir(dir).map_err(|err| anyhow!("cannot create {}: {err}", dir.display()))?;
+    let _lock = lock(dir)?;
     if let Ok(meta) = fs::symlink_metadata(path) {
         if !meta.file_type().is_socket() {
             bail!("{} is in the way and is no socket: remove it", path.display());
