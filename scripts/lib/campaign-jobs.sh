@@ -40,7 +40,7 @@ tests_of() { printf 'tests/vm/%s.sh ' "$@"; }
 # A line for each job: its name, the options of scripts/vm, and the command in the VM, separated by "|". Without
 # options the command is a script of ours that has a VM of its own.
 campaign_jobs() {
-	local kernel cause size seed timeout faults clock
+	local kernel cause size seed timeout faults clock memory
 	for kernel in $KERNELS; do
 		timeout=3000 clock=--slow-virtual-time
 		[ "$kernel" != $SLOW_KERNEL ] || timeout=$SLOW_TIMEOUT clock=--virtual-time
@@ -67,10 +67,12 @@ campaign_jobs() {
 		echo "suspend/$kernel||scripts/suspend-tests --kernel $kernel $SUSPENDS"
 	done
 	for kernel in $FAULT_KERNELS; do
-		timeout=5000 faults=$FAULTS_PER_SEED clock=--slow-virtual-time
-		[ "$kernel" != $SLOW_KERNEL ] || timeout=$SLOW_TIMEOUT faults=$SLOW_FAULTS_PER_SEED clock=--virtual-time
+		timeout=5000 faults=$FAULTS_PER_SEED clock=--slow-virtual-time memory=2G
+		# The kernel allows as many threads as fit into an eighth of its memory: of 2 GB, less its checks', no 10,000.
+		[ "$kernel" != $SLOW_KERNEL ] ||
+			timeout=$SLOW_TIMEOUT faults=$SLOW_FAULTS_PER_SEED clock=--virtual-time memory=4G
 		for ((seed = 1; seed <= FAULT_SEEDS; seed++)); do
-			echo "faults/$kernel/$seed|--kernel $kernel $clock --timeout $timeout|tests/campaign/faults.sh $seed $faults"
+			echo "faults/$kernel/$seed|--kernel $kernel --memory $memory $clock --timeout $timeout|tests/campaign/faults.sh $seed $faults"
 		done
 	done
 }

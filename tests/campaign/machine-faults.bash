@@ -70,7 +70,8 @@ fault_fork_bomb() {
 }
 # Ten thousand threads. When all have begun they wake at the same instant, and each of them runs.
 fault_threads() {
-	powerpack-load periodic '0.01/20000*10000' --seconds 40 --json >/tmp/threads || fail "threads: $(tail -n 3 /tmp/threads)"
+	powerpack-load periodic '0.01/20000*10000' --seconds 40 --json >/tmp/threads 2>/tmp/why ||
+		fail "10,000 threads: $(head -n 3 /tmp/why)"
 	[ "$(jq .activations /tmp/threads)" = 20000 ] || fail "of 10,000 threads: $(jq .activations /tmp/threads) runs, not two of each"
 }
 fault_affinity() {
