@@ -24,7 +24,7 @@ use std::os::fd::{AsRawFd, OwnedFd};
 use std::path::Path;
 use std::thread;
 
-use anyhow::{Context, Result, bail, ensure};
+use anyhow::{Context, Error, Result, anyhow, ensure};
 use crossbeam::channel::{Receiver, Sender, bounded, never, select, tick, unbounded};
 use log::{info, warn};
 use scx_stats::prelude::*;
@@ -37,7 +37,7 @@ use crate::control::status::StatusClock;
 use crate::machine::cgroups::{self, CpuMaxLimits};
 use crate::machine::kernel::check_root;
 use crate::machine::record;
-use crate::machine::topology::Ranks;
+use crate::machine::seen_cpus::SeenCpus;
 use crate::scheduler::Scheduler;
 use crate::scheduler::counters::Counters;
 use crate::settings::config;
@@ -66,7 +66,7 @@ pub fn run(cli: &Cli) -> Result<()> {
     // what a killed one has left would stay in force until a start that succeeds.
     hints::recover(Path::new(record::HINTS));
     calibrate::recover();
-    let (mut ranks, mut desired) = what_is_wanted(cli)?;
+    let (mut seen, mut desired) = what_is_wanted(cli)?;
     watch_profile(news.clone())?;
     let hints =
         InForce::new(desired.hints.clone(), &settings_hints::root(), Path::new(record::HINTS))?;
@@ -78,43 +78,51 @@ pub fn run(cli: &Cli) -> Result<()> {
     desired.warn_of_lacks(&[]);
     let mut kept = Kept { desired, hints, services, profile: PowerProfile::Unknown };
     loop {
-        match run_once(cli, ranks, &mut kept, &events)? {
+        match run_once(cli, seen, &mut kept, &events)? {
             End::Stopped => return Ok(()),
             End::Restart => info!("the set of CPUs changed while loading: starting again"),
         }
-        ranks = Ranks::read()?;
+        seen = SeenCpus::read()?;
         let before = kept.desired.lacks.clone();
-        kept.desired.fit(&ranks);
+        kept.desired.fit(&seen.ranks);
         kept.desired.warn_of_lacks(&before);
     }
 }
 
 /// Fails with the first reason why it cannot be on this machine.
-fn what_is_wanted(cli: &Cli) -> Result<(Ranks, Desired)> {
-    let ranks = Ranks::read()?;
-    let desired = Desired::new(cli, &ranks)?;
-    Desired::check_given(cli, &ranks)?;
+fn what_is_wanted(cli: &Cli) -> Result<(SeenCpus, Desired)> {
+    let seen = SeenCpus::read()?;
+    let desired = Desired::new(cli, &seen.ranks)?;
+    Desired::check_given(cli, &seen.ranks)?;
     preflight::check_can_load()?;
     if cli.require_cpu_max {
         preflight::check_cpu_max()?;
     }
-    Ok((ranks, desired))
+    Ok((seen, desired))
 }
 
 /// Loads the scheduler and serves until it is detached.
-fn run_once(cli: &Cli, ranks: Ranks, kept: &mut Kept, events: &Receiver<Event>) -> Result<End> {
-    let policy = kept.desired.policy(&ranks)?;
+fn run_once(cli: &Cli, seen: SeenCpus, kept: &mut Kept, events: &Receiver<Event>) -> Result<End> {
+    let policy = kept.desired.policy(&seen.ranks)?;
     let mut object = MaybeUninit::uninit();
-    let scheduler = Scheduler::start(&ranks, policy, cli.verbose, &mut object)?;
+    let scheduler = Scheduler::start(&seen, policy, cli.verbose, &mut object)?;
     // If CPUs came or went meanwhile the kernel attaches it and ends it at once: then neither the log nor
     // systemd may have that it is attached.
     if scheduler.has_ended() {
         return session::detach(scheduler);
     }
+    if !seen.are_online_still() {
+        session::detach(scheduler)?;
+        return Ok(End::Restart);
+    }
+    let ranks = seen.ranks;
     let exited = watch(scheduler.exit_fd()?)?;
     let clock = StatusClock::new(scheduler.snapshot(&ranks)?);
-    let server =
-        StatsServer::new(stats::server_data()).launch().context("cannot serve statistics")?;
+    let failure = scheduler.failure();
+    let server = StatsServer::new(stats::server_data())
+        .launch()
+        .inspect_err(|err| warn!("no statistics are served: {err:#}"))
+        .ok();
     if cgroups::is_cpu_v1() {
         warn!("{}", cgroups::IGNORED_V1);
     }
@@ -132,31 +140,41 @@ fn run_once(cli: &Cli, ranks: Ranks, kept: &mut Kept, events: &Receiver<Event>) 
     let mut session = Session::new(cli, scheduler, ranks, policy, clock, kept)?;
     give_back_memory();
     systemd::ready(&session.summary());
-    serve(&mut session, events, &exited, &server)?;
+    serve(&mut session, events, &exited, &failure, server.as_ref())?;
     systemd::stopping();
     session.end()
 }
 
-/// Until the user wants it to end, or the kernel has ended it.
+/// Until the user wants it to end, or the kernel has ended it. Fails if what the scheduler needs of this process has
+/// ended; statistics are an extra.
 fn serve(
     session: &mut Session<'_>,
     events: &Receiver<Event>,
     exited: &Receiver<()>,
-    server: &StatsServer<(), Counters>,
+    failure: &Receiver<Error>,
+    server: Option<&StatsServer<(), Counters>>,
 ) -> Result<()> {
-    let (stats_out, stats_in) = server.channels();
+    let (stats_out, mut stats_in) =
+        server.map_or_else(|| (bounded(1).0, never()), StatsServer::channels);
     let heartbeat = systemd::heartbeat().map_or_else(never, tick);
     loop {
         select! {
             recv(exited) -> _ => return Ok(()),
+            recv(failure) -> err => {
+                let err = err.unwrap_or_else(|_| anyhow!("its thread has ended"));
+                return Err(err.context("throttled tasks are not released any more"));
+            }
             recv(events) -> event => match event {
                 Ok(Event::Stop) | Err(_) => return Ok(()),
                 Ok(event) => session.take(event),
             },
-            recv(stats_in) -> asked => match asked {
-                Ok(()) => stats_out.send(session.counters()?)?,
-                Err(_) => bail!("the statistics server has ended"),
-            },
+            recv(stats_in) -> asked => {
+                let answer = session.counters()?;
+                if asked.is_err() || stats_out.send(answer).is_err() {
+                    warn!("statistics are not served any more: their server has ended");
+                    stats_in = never();
+                }
+            }
             recv(session.timer()) -> _ => session.look_around(),
             recv(heartbeat) -> _ => systemd::alive(),
         }

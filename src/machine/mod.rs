@@ -18,6 +18,7 @@ pub mod power_model;
 pub mod power_supply;
 pub mod record;
 pub mod recording;
+pub mod seen_cpus;
 pub mod sensors;
 pub mod topology;
 pub mod whole_file;

@@ -6,41 +6,54 @@ use std::os::fd::{AsFd, AsRawFd, OwnedFd, RawFd};
 use std::thread;
 use std::time::Duration;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Error, Result, anyhow};
+use crossbeam::channel::{Receiver, Sender, bounded};
 use libbpf_rs::{MapHandle, RingBuffer, RingBufferBuilder, libbpf_sys};
-use log::warn;
 
 use super::bpf_skel::BpfSkel;
 
 /// The thread ends when this is dropped: its end of the pipe hangs up then.
 pub struct HeldTimer {
     _hangs_up: PipeWriter,
+    failure: Receiver<Error>,
 }
 
 impl HeldTimer {
-    /// Starts the thread for a scheduler that is loaded.
+    /// Starts the thread for a scheduler that is loaded. Fails if it has not what it needs to serve.
     pub fn start(skel: &BpfSkel<'_>) -> Result<Self> {
         let program = skel.progs.release_due.as_fd().try_clone_to_owned()?;
         let ring = MapHandle::try_from(&skel.maps.held_ring)?;
         let (ended, hangs_up) = pipe()?;
+        let (ready, is_ready) = bounded(1);
+        let (failed, failure) = bounded(1);
         thread::Builder::new()
             .name("held-timer".into())
             .spawn(move || {
-                if let Err(err) = serve(&program, &ring, &ended) {
-                    warn!("throttled tasks are not released any more: {err:#}");
+                if let Err(err) = serve(&program, &ring, &ended, ready) {
+                    let _ = failed.send(err);
                 }
             })
             .context("cannot start a thread")?;
-        Ok(HeldTimer { _hangs_up: hangs_up })
+        if is_ready.recv().is_err() {
+            let err = failure.recv().unwrap_or_else(|_| anyhow!("its thread has ended"));
+            return Err(err.context("cannot release throttled tasks"));
+        }
+        Ok(HeldTimer { _hangs_up: hangs_up, failure })
+    }
+
+    /// Says why it has ended, should it do so: nobody releases throttled tasks then.
+    pub fn failure(&self) -> Receiver<Error> {
+        self.failure.clone()
     }
 }
 
-/// Releases what is due, again and again, until the other end of the pipe hangs up.
-fn serve(program: &OwnedFd, ring: &MapHandle, ended: &PipeReader) -> Result<()> {
+/// Releases what is due, again and again, until the other end of the pipe hangs up. `ready`: it will.
+fn serve(program: &OwnedFd, ring: &MapHandle, ended: &PipeReader, ready: Sender<()>) -> Result<()> {
     let mut builder = RingBufferBuilder::new();
     // That there is news is all that counts: the program finds out what is due.
     builder.add(ring, |_| 0)?;
     let ring: RingBuffer<'_> = builder.build()?;
+    ready.send(())?;
     loop {
         ring.consume()?;
         let next = release_due(program)?;

@@ -18,7 +18,8 @@ use std::path::Path;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Error, Result};
+use crossbeam::channel::{Receiver, never};
 use libbpf_rs::skel::{OpenSkel, Skel, SkelBuilder};
 use libbpf_rs::{Link, OpenObject, PrintLevel, ProgramInput};
 use log::{debug, info, warn};
@@ -26,6 +27,7 @@ use scx_utils::{scx_ops_attach, uei_set_size};
 
 use crate::bpf_intf as intf;
 use crate::machine::power_model::PowerModel;
+use crate::machine::seen_cpus::SeenCpus;
 use crate::machine::topology::Ranks;
 use crate::machine::{bpf_topology, calibrated, kernel};
 use crate::settings::mode::Mode;
@@ -46,7 +48,7 @@ pub struct Scheduler<'a> {
     /// What mode energy goes by was said.
     has_said_source: bool,
     /// Where programs have no timers.
-    _held_timer: Option<HeldTimer>,
+    held_timer: Option<HeldTimer>,
 }
 
 /// libbpf maps the programs' variables into memory as it loads them.
@@ -71,15 +73,15 @@ const SIZING_LIMIT: Duration = Duration::from_millis(100);
 impl<'a> Scheduler<'a> {
     /// Loads and attaches. On any error nothing is left attached.
     pub fn start(
-        ranks: &Ranks,
+        seen: &SeenCpus,
         policy: Policy,
         verbose: bool,
         object: &'a mut MaybeUninit<OpenObject>,
     ) -> Result<Self> {
         quiet_libbpf(verbose);
         scx_utils::try_set_rlimit_infinity();
-        let mut skel = open(object)?;
-        let power = configure(&mut skel, ranks, policy)?;
+        let mut skel = open(object, seen.hotplug_seq)?;
+        let power = configure(&mut skel, &seen.ranks, policy)?;
         let mut skel = skel.load().map_err(kernel::explain_load_failure)?;
         if verbose {
             log_verified(&skel);
@@ -93,7 +95,7 @@ impl<'a> Scheduler<'a> {
             slot: 0,
             power,
             has_said_source: false,
-            _held_timer: held_timer,
+            held_timer,
         };
         scheduler.say_what_energy_goes_by(policy);
         Ok(scheduler)
@@ -192,6 +194,11 @@ impl<'a> Scheduler<'a> {
         Ok(self.skel.maps.exit_ring.as_fd().try_clone_to_owned()?)
     }
 
+    /// Says why what the scheduler needs of this process has ended, should it do so: then it is to be detached.
+    pub fn failure(&self) -> Receiver<Error> {
+        self.held_timer.as_ref().map_or_else(never, HeldTimer::failure)
+    }
+
     /// Whether the kernel has ended it.
     pub fn has_ended(&self) -> bool {
         self.kernel_exit().is_some()
@@ -253,13 +260,13 @@ const INSN_BYTES: u32 = 8;
 /// What `scx_ops_open!` and `scx_ops_load!` do, less what takes long at each load
 /// and is not needed here: a second look at all of the kernel's BTF, probes for an arena, and a
 /// traced function, which unloading would wait for.
-fn open(object: &mut MaybeUninit<OpenObject>) -> Result<OpenBpfSkel<'_>> {
+fn open(object: &mut MaybeUninit<OpenObject>, hotplug_seq: Option<u64>) -> Result<OpenBpfSkel<'_>> {
     let mut skel = BpfSkelBuilder::default().open(object).context("cannot open the BPF object")?;
     skel.progs.scx_lib_init_probe.set_autoload(false);
     skel.progs.release_due.set_autoload(kernel::is_preempt_rt());
     let ops = skel.struct_ops.powerpack_ops_mut();
-    // The kernel refuses a scheduler that does not know of the last hotplug.
-    ops.hotplug_seq = kernel::hotplug_seq()?;
+    // The kernel refuses a scheduler that does not know of the last hotplug; of any, with 0.
+    ops.hotplug_seq = hotplug_seq.unwrap_or(0);
     if let Ok(ms) = std::env::var("SCX_TIMEOUT_MS") {
         ops.timeout_ms = ms.parse().context("SCX_TIMEOUT_MS is no number")?;
     }
