@@ -15,6 +15,7 @@ use log::warn;
 use notify::{ErrorKind, EventKind, RecommendedWatcher, RecursiveMode, Watcher};
 
 use crate::agent::events::Event;
+use crate::settings::config;
 
 /// A file is written in several steps: it is read after this time without one.
 const QUIET: Duration = Duration::from_millis(100);
@@ -36,7 +37,7 @@ pub fn watch_config(path: &Path, events: Sender<Event>) -> Result<()> {
     .context("cannot watch the configuration file")?;
     let mut watch = Watch::new(path, watcher)?;
     watch.arm();
-    watch.contents = fs::read(&watch.path).ok();
+    watch.contents = config::text(Some(&watch.path));
     thread::Builder::new()
         .name("config-watch".into())
         .spawn(move || watch.run(&news, &events))
@@ -53,7 +54,7 @@ struct Watch {
     watched: BTreeSet<PathBuf>,
     /// That one of them cannot be watched was said.
     has_warned: bool,
-    contents: Option<Vec<u8>>,
+    contents: Option<String>,
 }
 
 impl Watch {
@@ -77,7 +78,7 @@ impl Watch {
             self.wait_for_quiet(news);
             // First, so that nothing is missed between the look and the watch.
             self.arm();
-            let contents = fs::read(&self.path).ok();
+            let contents = config::text(Some(&self.path));
             if contents == self.contents {
                 continue;
             }

@@ -1,9 +1,10 @@
 //! The configuration file: what the command line can say, how `auto` chooses, and the table
 //! of workloads. Command line beats file beats default.
 
-use std::fs;
-use std::io::ErrorKind;
+use std::fs::OpenOptions;
+use std::io::{self, ErrorKind, Read};
 use std::net::SocketAddr;
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Error, Result, anyhow};
@@ -20,6 +21,10 @@ use crate::settings::workloads::Table;
 
 /// Read if it is there and `--config` names no other.
 const DEFAULT_PATH: &str = "/etc/scx_powerpack/config.toml";
+/// A hundred times what a table of all cgroups of a large machine takes.
+const SIZE_MAX_BYTES: u64 = 1 << 20;
+/// The device number of /dev/null, which says nothing each time.
+const DEV_NULL: u64 = libc::makedev(1, 3);
 
 /// The file's contents; everything may be left out.
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]
@@ -72,7 +77,7 @@ pub fn path(named: Option<&Path>) -> PathBuf {
 /// cannot be read, which reading it will report.
 pub fn loss(named: Option<&Path>) -> Option<String> {
     let path = path(named);
-    let how = match fs::read_to_string(&path) {
+    let how = match read_text(&path) {
         Err(err) if err.kind() == ErrorKind::NotFound => "gone",
         Ok(text) if text.trim().is_empty() => "empty",
         _ => return None,
@@ -85,9 +90,28 @@ pub fn loss(named: Option<&Path>) -> Option<String> {
     Some(format!("{} is {how}, as by mistake: put it back{asks}", path.display()))
 }
 
-/// Its text, if it is there.
+/// What it says, or why it cannot be read, to compare it with later; `None`: it is not there.
 pub fn text(named: Option<&Path>) -> Option<String> {
-    fs::read_to_string(path(named)).ok()
+    match read_text(&path(named)) {
+        Err(err) if err.kind() == ErrorKind::NotFound => None,
+        text => Some(text.unwrap_or_else(|err| err.to_string())),
+    }
+}
+
+/// Reads a file of configuration. Fails for one that is not the same each time that it is read, as a pipe, which would
+/// also keep waiting who reads it; and for more than anybody writes.
+fn read_text(path: &Path) -> io::Result<String> {
+    let file = OpenOptions::new().read(true).custom_flags(libc::O_NONBLOCK).open(path)?;
+    let meta = file.metadata()?;
+    if !meta.is_file() && meta.rdev() != DEV_NULL {
+        return Err(io::Error::other("it is no file that can be read again"));
+    }
+    let mut text = String::new();
+    file.take(SIZE_MAX_BYTES).read_to_string(&mut text)?;
+    if text.len() as u64 == SIZE_MAX_BYTES {
+        return Err(io::Error::other(format!("it has {SIZE_MAX_BYTES} bytes or more")));
+    }
+    Ok(text)
 }
 
 impl ConfigFile {
@@ -95,7 +119,7 @@ impl ConfigFile {
     /// sentence that names the file, the line and the field.
     pub fn read(named: Option<&Path>) -> Result<Self> {
         let path = path(named);
-        let text = match fs::read_to_string(&path) {
+        let text = match read_text(&path) {
             Err(err) if err.kind() == ErrorKind::NotFound && named.is_none() => None,
             text => Some(text.with_context(|| format!("cannot read {}", path.display()))?),
         };
@@ -168,9 +192,35 @@ pub fn parse_toml<T: DeserializeOwned>(text: &str) -> Result<T> {
 
 #[cfg(test)]
 mod tests {
+    use std::ffi::CString;
+    use std::fs;
+
     use super::*;
     use crate::machine::topology::tests::flat;
     use crate::settings::policy::{MaxCores, Pack};
+
+    #[test]
+    fn what_cannot_be_read_again_is_refused() {
+        let fifo = std::env::temp_dir().join(format!("powerpack-fifo-{}", std::process::id()));
+        let name = CString::new(fifo.to_str().unwrap()).unwrap();
+        // SAFETY: a string that ends with 0.
+        assert_eq!(unsafe { libc::mkfifo(name.as_ptr(), 0o600) }, 0);
+        // Without a writer an open pipe would be waited for.
+        for path in [&fifo, Path::new("/dev/zero"), Path::new("/")] {
+            let said = format!("{:#}", ConfigFile::read(Some(path)).unwrap_err());
+            assert!(said.contains("no file that can be read again"), "{said}");
+            assert!(text(Some(path)).unwrap().contains("no file"), "to see that it is replaced");
+        }
+        assert_eq!(text(Some(Path::new("/dev/null"))).unwrap(), "");
+        assert_eq!(text(Some(&fifo.join("below"))), Some("Not a directory (os error 20)".into()));
+        fs::remove_file(fifo).unwrap();
+    }
+
+    #[test]
+    fn what_is_too_long_is_refused() {
+        let said = format!("{:#}", read(&"#".repeat(1 << 20)).unwrap_err());
+        assert!(said.contains("it has 1048576 bytes or more"), "{said}");
+    }
 
     /// A file with this text, read.
     fn read(text: &str) -> Result<ConfigFile> {
