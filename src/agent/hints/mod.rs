@@ -169,8 +169,9 @@ impl InForce {
 
     /// Puts the hints for `mode` in force: the latency for `cpus`, which are to be kept at
     /// work, and for all others what it was before. CPUs that are offline are passed over.
-    /// Fails with a sentence: nothing is written if it could not be recorded; if a write
-    /// fails, the others are done and the first failure is returned.
+    /// Fails with a sentence: if it could not be recorded, what was in force until now is put
+    /// back, and nothing else is written; if a write fails, the others are done and the first
+    /// failure is returned.
     pub fn apply(&mut self, mode: Mode, cpus: &[usize]) -> Result<()> {
         self.leave_foreign_irqs();
         let wanted = self.wanted(mode, cpus);
@@ -179,8 +180,13 @@ impl InForce {
             wanted.iter().filter_map(|(path, want)| self.change(path, want)).collect();
         let mut needed = self.held.clone();
         needed.extend(changes.iter().map(|change| (change.path.clone(), change.entry.clone())));
-        self.record.cover(needed)?;
-        self.release(|path| !wanted.contains_key(path));
+        let recorded = self.record.cover(needed);
+        let is_over = |path: &Path| {
+            let changes = || changes.iter().any(|change| change.path == path);
+            !wanted.contains_key(path) || recorded.is_err() && changes()
+        };
+        self.release(is_over);
+        recorded?;
         let failures: Vec<_> =
             changes.into_iter().filter_map(|change| self.write(change).err()).collect();
         self.tidy();

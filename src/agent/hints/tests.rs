@@ -227,13 +227,16 @@ fn nothing_is_written_that_cannot_be_recorded() {
     let text = format!("{:#}", hints.apply(Mode::Packing, &[0]).unwrap_err());
     assert!(text.starts_with("cannot record in ") && text.lines().count() == 1, "{text}");
     assert!(tree.is_untouched() && !tree.record().exists());
-    // What was recorded before stays in force, and recorded.
+    // What was in force for the mode before is over.
     fs::remove_dir(tree.0.join("run/hints.json.new")).unwrap();
     hints.apply(Mode::Packing, &[0]).unwrap();
     fs::create_dir_all(tree.0.join("run/hints.json.new")).unwrap();
     hints.apply(Mode::Spread, &[1]).unwrap_err();
-    assert_eq!(tree.latencies(), ["200", "0", "0", "0"]);
-    assert_eq!(tree.epps(), ["balance_power"; 2]);
+    assert!(tree.is_untouched() && tree.record().exists());
+    fs::remove_dir(tree.0.join("run/hints.json.new")).unwrap();
+    hints.apply(Mode::Spread, &[1]).unwrap();
+    assert_eq!(tree.latencies(), ["0", "200", "0", "0"]);
+    fs::create_dir_all(tree.0.join("run/hints.json.new")).unwrap();
     // It needs no room to be removed.
     drop(hints);
     assert!(tree.is_untouched() && !tree.record().exists());
