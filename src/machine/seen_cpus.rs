@@ -18,6 +18,8 @@ pub struct SeenCpus {
     /// How many times CPUs had come or gone before they were read: the kernel attaches no scheduler that does
     /// not know of the last one. `None` on a kernel that does not count them.
     pub hotplug_seq: Option<u64>,
+    /// As sysfs listed them. What is ranked is not compared with that: a CPU that it lacks for good would have the agent
+    /// start again for ever.
     online: Option<Vec<usize>>,
 }
 
