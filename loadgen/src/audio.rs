@@ -3,13 +3,13 @@
 //! the period is over. If it is not, that is heard (an xrun).
 
 use std::sync::mpsc::{Receiver, sync_channel};
-use std::thread;
 
 use anyhow::{Context, Result, ensure};
 use serde::Serialize;
 
 use crate::clock;
 use crate::samples::{Summary, summarize};
+use crate::threads;
 
 /// 256 frames of 48 kHz, a usual size of a buffer.
 const PERIOD_NS: u64 = 5_333_333;
@@ -35,7 +35,7 @@ pub fn run(seconds: f64, run_us: [u64; 2]) -> Result<Report> {
     ensure!(application_ns + server_ns < PERIOD_NS, "a period has 5,333 us for both");
     // One period may be behind: then the application waits, as for a full buffer.
     let (sender, receiver) = sync_channel(1);
-    let server = thread::spawn(move || serve(&receiver, server_ns));
+    let server = threads::start(move || serve(&receiver, server_ns))?;
     clock::exact_timers();
     let begin_ns = clock::now_ns() + PERIOD_NS;
     let periods = WARM_UP + (seconds * 1e9) as u64 / PERIOD_NS;

@@ -1,12 +1,11 @@
 //! Threads that compute without a pause, in pieces of fixed work.
 
-use std::thread;
-
 use anyhow::Result;
 use serde::Serialize;
 
 use crate::clock::{self, NS_PER_S};
 use crate::schedstat::{Meter, NonIdle};
+use crate::threads;
 
 /// Additions in a piece of work: tens of microseconds.
 const PIECE: u64 = 20_000;
@@ -30,9 +29,9 @@ pub fn run(seconds: f64, count: usize, nice: &[i32], pin: Option<usize>) -> Resu
     let threads: Vec<_> = (0..count)
         .map(|i| {
             let nice = if nice.is_empty() { None } else { Some(nice[i % nice.len()]) };
-            thread::spawn(move || hog(end, nice, pin))
+            threads::start(move || hog(end, nice, pin))
         })
-        .collect();
+        .collect::<Result<_>>()?;
     let mut done = Vec::new();
     for thread in threads {
         done.push(thread.join().expect("a hog panicked")?);

@@ -12,5 +12,6 @@ pub mod record;
 pub mod samples;
 pub mod schedstat;
 mod team;
+mod threads;
 mod worker;
 pub mod workload;

@@ -29,23 +29,23 @@ pub fn spawn(kind: &Kind, nth: u64, load: Load) -> Result<Vec<Thread>> {
         Work::Periodic { run_ns, rhythm } => {
             let (run_ns, rhythm, start) = (*run_ns, *rhythm, first(rhythm.period_ns));
             let worker = Worker::of(kind, nth, load, nr(rhythm.period_ns));
-            vec![worker.start(move |worker| worker.periodic(run_ns, rhythm, start, None))]
+            vec![worker.start(move |worker| worker.periodic(run_ns, rhythm, start, None))?]
         }
         Work::Pipeline { runs_ns, rhythm } => {
-            pipeline(kind, nth, load, (runs_ns, *rhythm), first(rhythm.period_ns))
+            pipeline(kind, nth, load, (runs_ns, *rhythm), first(rhythm.period_ns))?
         }
         Work::ForkJoin { workers, run_ns, leader_ns, period_ns } => {
-            team(kind, nth, load, *workers, (*run_ns, *leader_ns), (*period_ns, first(*period_ns)))
+            team(kind, nth, load, *workers, (*run_ns, *leader_ns), (*period_ns, first(*period_ns)))?
         }
         Work::Client { run_ns, think_ns } => {
             let (run_ns, think_ns) = (*run_ns, *think_ns);
             let worker = Worker::of(kind, nth, load, nr(run_ns + think_ns));
-            vec![worker.start(move |worker| worker.client(run_ns, think_ns))]
+            vec![worker.start(move |worker| worker.client(run_ns, think_ns))?]
         }
         Work::Exchange { tasks, messages, run_ns } => {
             exchange(kind, nth, load, (*tasks, *messages, *run_ns))?
         }
-        Work::Hog => vec![Worker::of(kind, nth, load, nr(1_000_000)).start(Worker::hog)],
+        Work::Hog => vec![Worker::of(kind, nth, load, nr(1_000_000)).start(Worker::hog)?],
     })
 }
 
@@ -56,7 +56,7 @@ fn pipeline(
     load: Load,
     (runs_ns, rhythm): (&[u64], Rhythm),
     start: u64,
-) -> Vec<Thread> {
+) -> Result<Vec<Thread>> {
     let pieces = ((load.times.end - load.times.start) / rhythm.period_ns + 1) as usize;
     let mut threads = Vec::new();
     let mut from: Option<Receiver<Piece>> = None;
@@ -65,13 +65,13 @@ fn pipeline(
         let to = (stage + 1 < runs_ns.len()).then_some(to);
         let worker = Worker::of(kind, nth * runs_ns.len() as u64 + stage as u64, load, pieces);
         threads.push(match from.replace(next) {
-            None => worker.start(move |worker| worker.periodic(run_ns, rhythm, start, to)),
+            None => worker.start(move |worker| worker.periodic(run_ns, rhythm, start, to))?,
             Some(from) => {
-                worker.start(move |worker| worker.stage((run_ns, rhythm.period_ns), &from, to))
+                worker.start(move |worker| worker.stage((run_ns, rhythm.period_ns), &from, to))?
             }
         });
     }
-    threads
+    Ok(threads)
 }
 
 /// A leader and its workers.
@@ -82,7 +82,7 @@ fn team(
     workers: usize,
     (run_ns, leader_ns): (u64, u64),
     (period_ns, start): (u64, u64),
-) -> Vec<Thread> {
+) -> Result<Vec<Thread>> {
     let (done, all_done) = channel();
     let mut threads = Vec::new();
     let mut calls = Vec::new();
@@ -96,14 +96,14 @@ fn team(
                 // The leader waits for all it has called.
                 let _ = done.send(clock::now_ns());
             }
-        }));
+        })?);
     }
     let pieces = ((load.times.end - load.times.start) / period_ns.max(run_ns) + 1) as usize;
     let worker = Worker::of(kind, nth * (workers as u64 + 1) + workers as u64, load, pieces);
     threads.push(
-        worker.start(move |worker| worker.lead(leader_ns, period_ns, start, &calls, &all_done)),
+        worker.start(move |worker| worker.lead(leader_ns, period_ns, start, &calls, &all_done))?,
     );
-    threads
+    Ok(threads)
 }
 
 /// Tasks with a pipe each, into which any of the others writes.
@@ -122,5 +122,5 @@ fn exchange(
         let mailbox = Mailbox { own, reader, writers: Arc::clone(&writers) };
         worker.start(move |worker| worker.member(run_ns, own < messages, mailbox))
     };
-    Ok(readers.into_iter().enumerate().map(start).collect())
+    readers.into_iter().enumerate().map(start).collect()
 }

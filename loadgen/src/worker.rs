@@ -4,7 +4,7 @@
 use std::io::{PipeReader, PipeWriter, Read, Write};
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender};
-use std::thread::{self, JoinHandle};
+use std::thread::JoinHandle;
 
 use anyhow::Result;
 
@@ -13,6 +13,7 @@ use powerpack_workload::Rhythm;
 use crate::clock::{self, NS_PER_S};
 use crate::engine::{Kind, Load, Times};
 use crate::record::Record;
+use crate::threads;
 
 /// Hogs compute without a pause, in pieces.
 const PIECE_NS: u64 = 1_000_000;
@@ -54,9 +55,9 @@ impl Worker {
         }
     }
 
-    /// Starts the thread that does `work`.
-    pub fn start(mut self, work: impl FnOnce(&mut Worker) + Send + 'static) -> Thread {
-        thread::spawn(move || {
+    /// Starts the thread that does `work`. Fails where the kernel allows no more of them.
+    pub fn start(mut self, work: impl FnOnce(&mut Worker) + Send + 'static) -> Result<Thread> {
+        let run = move || {
             if !self.cpus.is_empty() {
                 clock::pin(&self.cpus)?;
             }
@@ -68,7 +69,8 @@ impl Worker {
             clock::end_run();
             self.record.cpu_ns = clock::thread_cpu_ns();
             Ok(self.record)
-        })
+        };
+        threads::start(run)
     }
 
     /// About `mean_ns`.
