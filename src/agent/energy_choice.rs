@@ -37,7 +37,7 @@ pub struct Look<'a> {
     pub ruled: Ruled,
     /// How long tasks may wait.
     pub latency_budget: Duration,
-    /// Somebody looks at the scheduler: nothing is to change under his eyes.
+    /// Somebody looks at the scheduler, and has not for long: nothing is to change under his eyes.
     pub is_watched: bool,
 }
 
@@ -177,7 +177,7 @@ impl EnergyChoice {
         if measures {
             self.begin(plan, kind, look.now);
         }
-        (plan.mode, format!("{}; {}", look.ruled.why, self.why(kind, look.rules)))
+        (plan.mode, format!("{}; {}", look.ruled.why, self.why(kind, &look)))
     }
 
     /// Which kind of load it is. What ran while conditions changed does not count.
@@ -279,13 +279,16 @@ impl EnergyChoice {
     }
 
     /// By what the mode is chosen.
-    fn why(&self, kind: Option<Kind>, rules: &Rules) -> String {
+    fn why(&self, kind: Option<Kind>, look: &Look<'_>) -> String {
         let Self { prior, prior_by, .. } = self;
         match self.proof.sentence(kind) {
             sentence if self.proof.knows(kind) => sentence,
-            _ if !rules.measure => format!("{prior} is chosen by {prior_by}"),
+            _ if !look.rules.measure => format!("{prior} is chosen by {prior_by}"),
             _ if !self.meter.measures() => {
                 format!("{prior} is chosen by {prior_by}, as nothing measures power")
+            }
+            sentence if look.is_watched => {
+                format!("{prior} is chosen by {prior_by}: {sentence}, as somebody has top or why open")
             }
             sentence => format!("{prior} is chosen by {prior_by}: {sentence}"),
         }

@@ -46,7 +46,7 @@ impl Session<'_> {
             rules,
             ruled,
             latency_budget: self.policy.latency_budget,
-            is_watched: self.leases.left(Instant::now()).is_some(),
+            is_watched: self.leases.defer_changes(Instant::now()),
         });
         if mode != self.policy.mode {
             if !self.energy.compares() {

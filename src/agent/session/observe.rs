@@ -10,6 +10,9 @@ use crate::control::protocol::Reply;
 /// For how long latencies, or the placements of a task, are watched after they were asked
 /// for: longer than the period of the slowest client that asks repeatedly.
 const WATCH_LEASE: Duration = Duration::from_secs(10);
+/// For how long at most a look defers what `auto` changes to compare modes: anyone may look, and a `top` that is left
+/// open for days would have it never compare.
+const DEFERS_MAX: Duration = Duration::from_secs(600);
 
 /// Until when what is watched.
 #[derive(Default)]
@@ -19,20 +22,59 @@ pub(super) struct Leases {
     keeps_latency: bool,
     /// Whose placements.
     watched: Option<(u32, Instant)>,
+    /// Since when anything is, without a pause.
+    since: Option<Instant>,
 }
 
 impl Leases {
     /// How long until the first one ends.
     pub fn left(&self, now: Instant) -> Option<Duration> {
-        let ends = [self.latency, self.watched.map(|(_, until)| until)];
-        ends.into_iter().flatten().map(|end| end.saturating_duration_since(now)).min()
+        self.ends().map(|end| end.saturating_duration_since(now)).min()
+    }
+
+    fn ends(&self) -> impl Iterator<Item = Instant> {
+        [self.latency, self.watched.map(|(_, until)| until)].into_iter().flatten()
+    }
+
+    fn is_looked_at(&self, now: Instant) -> bool {
+        self.ends().any(|end| end > now)
+    }
+
+    /// Whether somebody looks, and has not looked for so long that what is to change has to wait no more.
+    pub fn defer_changes(&self, now: Instant) -> bool {
+        self.is_looked_at(now)
+            && self.since.is_some_and(|since| now.saturating_duration_since(since) < DEFERS_MAX)
+    }
+
+    /// Latencies are asked for.
+    fn look_at_latency(&mut self, now: Instant) {
+        self.note_look(now);
+        self.latency = Some(now + WATCH_LEASE);
+    }
+
+    /// The placements of process `pid` are.
+    fn look_at(&mut self, pid: u32, now: Instant) {
+        self.note_look(now);
+        self.watched = Some((pid, now + WATCH_LEASE));
+    }
+
+    fn note_look(&mut self, now: Instant) {
+        if !self.is_looked_at(now) {
+            self.since = Some(now);
+        }
+    }
+
+    /// Ends what is over; whether that of latencies was, and that of a process.
+    fn end(&mut self, now: Instant) -> (bool, bool) {
+        let latency = self.latency.take_if(|until| *until <= now).is_some();
+        (latency, self.watched.take_if(|(_, until)| *until <= now).is_some())
     }
 }
 
 impl Session<'_> {
     pub(super) fn top(&mut self, tasks: usize) -> Result<Reply> {
         self.scheduler.watch_latency(true)?;
-        self.leases.latency = Some(Instant::now() + WATCH_LEASE);
+        self.leases.look_at_latency(Instant::now());
         self.set_timer();
         let status = Box::new(self.status()?);
         Ok(Reply::Top { status, tasks: self.scheduler.busiest(tasks)? })
@@ -50,7 +92,7 @@ impl Session<'_> {
                 self.scheduler.watch_pid(Some(pid))?;
             }
         }
-        self.leases.watched = Some((pid, Instant::now() + WATCH_LEASE));
+        self.leases.look_at(pid, Instant::now());
         if end {
             self.leases.watched = None;
             self.scheduler.watch_pid(None)?;
@@ -62,12 +104,11 @@ impl Session<'_> {
 
     /// Stops watching what no client has asked for lately.
     pub(super) fn end_leases(&mut self, now: Instant) -> Result<()> {
-        if self.leases.latency.is_some_and(|until| until <= now) {
-            self.leases.latency = None;
+        let (latency, watched) = self.leases.end(now);
+        if latency {
             self.scheduler.watch_latency(self.leases.keeps_latency)?;
         }
-        if self.leases.watched.is_some_and(|(_, until)| until <= now) {
-            self.leases.watched = None;
+        if watched {
             self.scheduler.watch_pid(None)?;
         }
         Ok(())
@@ -80,5 +121,27 @@ impl Session<'_> {
         }
         self.leases.keeps_latency = keep;
         self.scheduler.watch_latency(keep || self.leases.latency.is_some())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn whoever_looks_all_the_time_does_not_defer_what_auto_compares_for_good() {
+        let (mut leases, begin) = (Leases::default(), Instant::now());
+        let after = |seconds: u64| begin + Duration::from_secs(seconds);
+        assert!(!leases.defer_changes(begin), "nobody looks");
+        for second in 0..700 {
+            leases.look_at_latency(after(second));
+            assert_eq!(leases.end(after(second)), (false, false));
+            assert_eq!(leases.defer_changes(after(second)), second < 600, "{second} s");
+        }
+        // A pause, and it is a new look.
+        assert_eq!(leases.end(after(720)), (true, false));
+        leases.look_at(7, after(730));
+        assert!(leases.defer_changes(after(739)) && !leases.defer_changes(after(740)));
+        assert_eq!(leases.end(after(740)), (false, true));
     }
 }
