@@ -30,10 +30,10 @@ use log::{info, warn};
 use scx_stats::prelude::*;
 use scx_utils::autopower::PowerProfile;
 
-use crate::calibrate;
 use crate::cli::Cli;
 use crate::control::preflight;
 use crate::control::status::StatusClock;
+use crate::machine::borrowed;
 use crate::machine::cgroups::{self, CpuMaxLimits};
 use crate::machine::kernel::check_root;
 use crate::machine::record;
@@ -65,7 +65,7 @@ pub fn run(cli: &Cli) -> Result<()> {
     // The socket is ours: no other agent runs. Before anything that may end this start, as
     // what a killed one has left would stay in force until a start that succeeds.
     hints::recover(Path::new(record::HINTS));
-    calibrate::recover();
+    borrowed::recover(Path::new("/"));
     let (mut seen, mut desired) = what_is_wanted(cli)?;
     watch_profile(news.clone())?;
     let hints =

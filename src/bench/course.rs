@@ -13,7 +13,7 @@ use log::{info, warn};
 use powerpack_load::clock;
 
 use super::cgroups;
-use super::governor::{Governors, have_both_ends};
+use super::governor::{self, have_both_ends};
 use super::machine;
 use super::meter;
 use super::metric::Metric;
@@ -25,6 +25,7 @@ use super::switches::Switches;
 use super::system::{Running, System};
 use crate::cli::BenchArgs;
 use crate::control::preflight;
+use crate::machine::borrowed;
 use crate::machine::kernel;
 use crate::signals::{Interrupted, hear_signals};
 
@@ -65,6 +66,8 @@ struct Benchmark {
 /// after.
 pub fn run(args: &BenchArgs) -> Result<Outcome> {
     let mut benchmark = Benchmark::new(args)?;
+    // A governor that a killed benchmark left is not to be measured.
+    borrowed::recover(Path::new("/"));
     let stop = Arc::clone(&benchmark.stop);
     hear_signals(move |_| stop.store(true, Ordering::Relaxed))?;
     if let Err(err) = cgroups::remove_leftovers() {
@@ -242,7 +245,7 @@ impl Benchmark {
             return Ok(());
         }
         let of_governor = |governor: &str| -> Result<Vec<(String, f64)>> {
-            let _governors = Governors::set(root, governor)?;
+            let _governors = governor::set(root, governor)?;
             self.bar.set_message(format!("governor {governor}"));
             let loads = self.suite.loads.iter().filter(|load| load.overhead);
             loads.map(|load| Ok((load.info.name.clone(), mean_us(&self.run_load(load)?)))).collect()

@@ -5,10 +5,8 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 
+use crate::machine::borrowed::{BENCHMARK, Borrowed, GOVERNOR_FILE};
 use crate::machine::cpufreq::hardware_chooses;
-
-/// Whose governors were changed; dropping it puts them back.
-pub struct Governors(Vec<(PathBuf, String)>);
 
 /// Policies with both ends. Where the hardware chooses the frequency (intel_pstate,
 /// amd_pstate in their active modes) `powersave` does not mean the lowest, and OH nothing.
@@ -30,29 +28,14 @@ pub fn have_both_ends(root: &Path) -> bool {
     !policies(root).is_empty()
 }
 
-impl Governors {
-    /// Sets `name` for all. Fails if one cannot be set; those that were are put back.
-    pub fn set(root: &Path, name: &str) -> Result<Self> {
-        let mut changed = Governors(vec![]);
-        for policy in policies(root) {
-            let path = policy.join("scaling_governor");
-            let before = fs::read_to_string(&path)?.trim().to_owned();
-            fs::write(&path, name)
-                .with_context(|| format!("cannot set governor {name} in {}", path.display()))?;
-            changed.0.push((path, before));
-        }
-        Ok(changed)
-    }
-}
-
-impl Drop for Governors {
-    fn drop(&mut self) {
-        for (path, before) in &self.0 {
-            if let Err(err) = fs::write(path, before) {
-                log::error!("cannot set governor {before} again in {}: {err}", path.display());
-            }
-        }
-    }
+/// Sets governor `name` for all below `root`; dropping what is returned puts back what they had. Fails if one cannot be
+/// set; those that were are put back.
+pub fn set(root: &Path, name: &str) -> Result<Borrowed> {
+    let files =
+        policies(root).into_iter().map(|policy| (policy.join(GOVERNOR_FILE), name.to_owned()));
+    let mut governors = Borrowed::begin(BENCHMARK, root)?;
+    governors.set(&files.collect::<Vec<_>>()).context("cannot set the governor")?;
+    Ok(governors)
 }
 
 #[cfg(test)]
@@ -64,6 +47,7 @@ mod tests {
         let root = std::env::temp_dir().join(format!("governors-{}", std::process::id()));
         let policy = root.join("sys/devices/system/cpu/cpufreq/policy0");
         fs::create_dir_all(&policy).unwrap();
+        fs::create_dir(root.join("run")).unwrap();
         let read = || fs::read_to_string(policy.join("scaling_governor")).unwrap();
         fs::write(policy.join("scaling_governor"), "schedutil\n").unwrap();
         fs::write(policy.join("scaling_driver"), "acpi-cpufreq\n").unwrap();
@@ -71,7 +55,7 @@ mod tests {
         let available = policy.join("scaling_available_governors");
         fs::write(available, "performance powersave schedutil\n").unwrap();
         assert!(have_both_ends(&root));
-        let changed = Governors::set(&root, "powersave").unwrap();
+        let changed = set(&root, "powersave").unwrap();
         assert_eq!(read(), "powersave");
         drop(changed);
         assert_eq!(read(), "schedutil");

@@ -8,7 +8,6 @@ mod load;
 mod model;
 mod observe;
 mod plan;
-mod settings;
 mod subject;
 
 use std::fs;
@@ -27,6 +26,7 @@ use powerpack_load::schedstat::Reading;
 use powerpack_sim::Machine;
 
 use crate::cli::CalibrateArgs;
+use crate::machine::borrowed::{Borrowed, CALIBRATION};
 use crate::machine::power_meter::PowerMeter;
 use crate::machine::topology::Ranks;
 use crate::machine::{calibrated, kernel, whole_file};
@@ -36,8 +36,6 @@ use file::About;
 use model::{Model, Seen};
 use observe::Observer;
 use plan::Block;
-use settings::Settings;
-pub use settings::recover;
 use subject::Subject;
 
 /// The machine is idle if all that runs uses at most this much of one CPU (%).
@@ -79,7 +77,7 @@ fn calibrate(stop: &Arc<AtomicBool>, path: &Path) -> Result<()> {
     let root = hints::root();
     let mut meter = PowerMeter::begin(&root);
     check_meter(&meter)?;
-    let settings = Settings::begin()?;
+    let settings = Borrowed::begin(CALIBRATION, Path::new("/"))?;
     let stopped = Arc::clone(stop);
     hear_signals(move |_| stopped.store(true, Ordering::Relaxed))?;
     check_idle()?;

@@ -11,8 +11,8 @@ use powerpack_load::clock::{self, NS_PER_S};
 use super::load::Load;
 use super::model::Seen;
 use super::plan::Block;
-use super::settings::{Settings, number};
-use super::subject::Subject;
+use super::subject::{Subject, number};
+use crate::machine::borrowed::Borrowed;
 use crate::machine::layout::Group;
 use crate::machine::power_meter::PowerMeter;
 use crate::signals::Interrupted;
@@ -27,7 +27,7 @@ const TRIES: usize = 3;
 /// What measures.
 pub struct Observer<'a> {
     pub subject: &'a Subject,
-    pub settings: Settings,
+    pub settings: Borrowed,
     pub meter: PowerMeter,
     pub stop: &'a AtomicBool,
     /// How long a block is held before it is measured, and is measured if CPUs are busy.

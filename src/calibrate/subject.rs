@@ -3,12 +3,13 @@
 
 use std::collections::BTreeMap;
 use std::fs;
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
-use anyhow::Result;
+use anyhow::{Context, Result, bail};
 use powerpack_workload::parse_cpu_list;
 
-use super::settings::{DISABLE_FILE, KHZ_MAX_FILE, KHZ_MIN_FILE, number};
+use crate::machine::borrowed::{DISABLE_FILE, KHZ_MAX_FILE, KHZ_MIN_FILE};
 use crate::machine::layout::{self, Group};
 use crate::machine::sensors::entries;
 use crate::machine::topology::Ranks;
@@ -270,4 +271,14 @@ fn policy_of(dir: PathBuf) -> Option<Policy> {
     let text = fs::read_to_string(dir.join("affected_cpus")).ok()?;
     let cpus = parse_cpu_list(&text.trim().replace(' ', ",")).ok()?;
     Some(Policy { dir, cpus })
+}
+
+/// The number in a file of sysfs. Fails with a sentence.
+pub fn number(path: &Path) -> Result<u64> {
+    let text = fs::read_to_string(path);
+    let text = match text {
+        Err(err) if err.kind() == ErrorKind::NotFound => bail!("there is no {}", path.display()),
+        text => text.with_context(|| format!("cannot read {}", path.display()))?,
+    };
+    text.trim().parse().with_context(|| format!("{} holds no number", path.display()))
 }

@@ -1,6 +1,7 @@
 //! All that reads this machine: its topology, its energy model, its kernel, and what it
 //! measures of itself; and how what is written to its files is put back.
 
+pub mod borrowed;
 pub mod bpf_topology;
 pub mod calibrated;
 pub mod cgroups;
