@@ -21,6 +21,10 @@ pub struct HeldTimer {
 impl HeldTimer {
     /// Starts the thread for a scheduler that is loaded. Fails if it has not what it needs to serve.
     pub fn start(skel: &BpfSkel<'_>) -> Result<Self> {
+        Self::begin(skel).context("cannot release throttled tasks")
+    }
+
+    fn begin(skel: &BpfSkel<'_>) -> Result<Self> {
         let program = skel.progs.release_due.as_fd().try_clone_to_owned()?;
         let ring = MapHandle::try_from(&skel.maps.held_ring)?;
         let (ended, hangs_up) = pipe()?;
@@ -35,8 +39,7 @@ impl HeldTimer {
             })
             .context("cannot start a thread")?;
         if is_ready.recv().is_err() {
-            let err = failure.recv().unwrap_or_else(|_| anyhow!("its thread has ended"));
-            return Err(err.context("cannot release throttled tasks"));
+            return Err(failure.recv().unwrap_or_else(|_| anyhow!("its thread has ended")));
         }
         Ok(HeldTimer { _hangs_up: hangs_up, failure })
     }

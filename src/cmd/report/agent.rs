@@ -39,9 +39,12 @@ const OTHER_UNITS: [&str; 7] = [
     "tuned.service",
 ];
 /// The files that we keep, and where.
-const KEPT: [(&str, [&str; 4]); 2] = [
-    ("/run/scx_powerpack", ["control.sock", "hints.json", "hints.json.bad", "calibrate.json"]),
-    ("/var/lib/scx_powerpack", ["auto.json", "auto.json.new", "machine.toml", "machine.toml.new"]),
+const KEPT: [(&str, &[&str]); 2] = [
+    (
+        "/run/scx_powerpack",
+        &["control.sock", "hints.json", "hints.json.bad", "calibrate.json", "bench.json"],
+    ),
+    ("/var/lib/scx_powerpack", &["auto.json", "auto.json.new", "machine.toml", "machine.toml.new"]),
 ];
 
 /// What it is to do: the running one's command line, and the configuration file.
@@ -220,7 +223,7 @@ pub fn files() -> Part {
             Err(err) => part.miss(dir, reason(&err)),
             Ok(_) => part.add(format!("{dir}:")),
         }
-        for path in names.map(|name| Path::new(dir).join(name)) {
+        for path in names.iter().map(|name| Path::new(dir).join(name)) {
             let Ok(meta) = fs::symlink_metadata(&path) else { continue };
             part.add(format!("  {}: {} bytes", path.display(), meta.len()));
             if dir.starts_with("/run") && path.extension().is_some_and(|end| end == "json") {

@@ -20,11 +20,12 @@ const LINES_MAX: usize = 200;
 const JOURNAL_LINES: &str = "4000";
 
 /// What our lines in the journal begin with. Others may name cgroups, or quote the configuration.
-const OUR_WORDS: [&str; 34] = [
+const OUR_WORDS: [&str; 41] = [
     "/proc/irq is read-only",
     "CPU ",
     "LLC ",
     "another sched_ext scheduler",
+    "another scx_powerpack is about to start",
     "attached: ",
     "auto cannot switch",
     "auto has compared modes",
@@ -32,35 +33,42 @@ const OUR_WORDS: [&str; 34] = [
     "cannot create /run/scx_powerpack",
     "cannot listen on ",
     "cannot measure the load",
+    "cannot release throttled tasks",
     "cannot serve ",
     "cannot stop watching",
     "detached: ",
     "hints of a killed predecessor",
     "interrupts are left",
     "irqbalance runs",
-    "loading a scheduler needs root",
+    "limits and shares of cgroups are not kept",
+    "loading a scheduler needs ",
     "max_cores ",
     "mode energy goes by",
+    "no statistics are served",
     "node ",
     "not all hints are in force",
     "power profile: ",
     "powerpack: ",
     "scx_powerpack runs already",
+    "settings of a killed ",
+    "settings of this machine ",
+    "statistics are not served any more",
     "statistics have ended",
     "switched to mode",
     "the kernel ",
     "the set of CPUs changed",
-    "the statistics server",
     "this kernel ",
     "this machine has more",
     "this machine has no ",
+    "throttled tasks are not released",
     "what scx_powerpack calibrate has measured",
 ];
-/// What messages begin with that go on with a file's name, and quote it; and what is shown of them, with
-/// the number of the line.
-const CONFIG_WORDS: [(&str, &str); 2] = [
-    ("the configuration stays as it was", "the configuration stays as it was"),
-    ("in ", "in the configuration"),
+/// What messages begin with that go on with a file's name, and may quote it; what is shown of them, before the number
+/// of the line; and whether also if they name none.
+const CONFIG_WORDS: [(&str, &str, bool); 3] = [
+    ("the configuration stays as it was", "the configuration stays as it was", true),
+    ("changes of the configuration in ", "changes of the configuration are not noticed", true),
+    ("in ", "in the configuration", false),
 ];
 /// What systemd writes of a unit.
 const UNIT_WORDS: [&str; 7] = [
@@ -141,8 +149,14 @@ fn known(message: &str) -> Option<String> {
     let level = message.split_once("] ").filter(|(level, _)| level.starts_with('['));
     let bare = level.map_or(message, |(_, rest)| rest).trim_start();
     let bare = bare.strip_prefix("scx_powerpack: ").unwrap_or(bare);
-    if let Some((_, shown)) = CONFIG_WORDS.iter().find(|(words, _)| bare.starts_with(words)) {
-        return line_number(bare).map(|nr| format!("{shown}: line {nr}"));
+    // How many settings or hints it is about.
+    let bare = bare.trim_start_matches(|c: char| c.is_ascii_digit()).trim_start();
+    if let Some((_, shown, alone)) = CONFIG_WORDS.iter().find(|(words, ..)| bare.starts_with(words))
+    {
+        return match line_number(bare) {
+            Some(nr) => Some(format!("{shown}: line {nr}")),
+            None => alone.then(|| (*shown).to_owned()),
+        };
     }
     let of_unit = begins(message, &UNIT_WORDS) && message.contains("scx_powerpack");
     (of_unit || begins(bare, &OUR_WORDS)).then(|| message.to_owned())
@@ -278,6 +292,18 @@ mod tests {
                 "[WARN] irqbalance runs, process 7, which moves interrupts too",
             ),
             ("[INFO] powerpack: rank 2, surplus", "[INFO] powerpack: rank 2, surplus"),
+            (
+                "[INFO] 5 hints of a killed predecessor are undone",
+                "[INFO] 5 hints of a killed predecessor are undone",
+            ),
+            (
+                "[WARN] changes of the configuration in /home/secret are not noticed, as it is so",
+                "changes of the configuration are not noticed",
+            ),
+            (
+                "[ERROR] the configuration stays as it was: /home/secret is gone",
+                "the configuration stays as it was",
+            ),
         ] {
             assert_eq!(shown(message).unwrap(), format!("2025-11-26T14:00:00Z {said}"));
         }
@@ -293,6 +319,28 @@ mod tests {
             assert_eq!(shown(message), None, "{message}");
         }
         assert_eq!(entry("{}", &mask()), None);
+    }
+
+    /// What the page says of the agent's sentences: those of subcommands and of the kernel are no lines of the journal,
+    /// and one of a file that cannot be read is about its name.
+    #[test]
+    fn the_sentences_of_the_page_on_what_is_wrong_are_known() {
+        let page = include_str!("../../../docs/operating.md");
+        let (_, table) = page.split_once("## When something is wrong").unwrap();
+        let (table, _) = table.split_once("\n## ").unwrap();
+        let seen = table.lines().filter_map(|row| row.strip_prefix("| ")?.split(" | ").next());
+        let sentences = seen.flat_map(|cell| cell.split('`').skip(1).step_by(2));
+        let of_others = ["this needs root", "WARNING: ", "cannot read FILE", "is empty, .."];
+        let mut nr = 0;
+        for sentence in sentences.filter(|sentence| sentence.contains(' ')) {
+            if !of_others.iter().any(|other| sentence.starts_with(other)) {
+                // With a value in the place of each that the page leaves open.
+                let message = sentence.replace("..", "x").replace("line N", "line 7");
+                assert!(known(&format!("[WARN] {message}")).is_some(), "{sentence}");
+                nr += 1;
+            }
+        }
+        assert!(nr >= 10, "{nr} sentences");
     }
 
     #[test]

@@ -74,8 +74,9 @@ fn make() -> String {
 fn about() -> String {
     format!(
         "Made at {} by scx_powerpack {}, {}.\n\n\
-         It has no names of tasks, users or of this machine, no addresses and no command lines. cgroups are\n\
-         called cgroup-1, cgroup-2 and so on, alike in all of it. Read it through before you send it.",
+         It has no names of tasks, users or of this machine, no addresses, and of command lines our own flags and\n\
+         the kernel's options that concern CPUs. cgroups are called cgroup-1, cgroup-2 and so on, alike in all of\n\
+         it. Read it through before you send it.",
         jiff::Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ"),
         env!("CARGO_PKG_VERSION"),
         if is_root() { "as root" } else { "not as root" },
