@@ -170,7 +170,7 @@ pub struct BenchArgs {
     #[command(subcommand)]
     pub command: Option<BenchCommand>,
 
-    /// What to run: quick, seeds, latency, throughput, waits, costs, stairs, on-off, knobs, evacuation, baseline, saturation, hard, sizes, loading, containers, programs, or a TOML file: a suite, or a workload
+    /// What to run: quick, seeds, latency, throughput, waits, costs, stairs, on-off, knobs, evacuation, baseline, saturation, hard, sizes, loading, containers, programs, power, or a TOML file: a suite, or a workload
     #[arg(long, value_name = "SUITE", default_value = "quick")]
     pub suite: String,
 

@@ -288,7 +288,9 @@ impl EnergyChoice {
                 format!("{prior} is chosen by {prior_by}, as nothing measures power")
             }
             sentence if look.is_watched => {
-                format!("{prior} is chosen by {prior_by}: {sentence}, as somebody has top or why open")
+                format!(
+                    "{prior} is chosen by {prior_by}: {sentence}, as somebody has top or why open"
+                )
             }
             sentence => format!("{prior} is chosen by {prior_by}: {sentence}"),
         }

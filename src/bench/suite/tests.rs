@@ -1,6 +1,9 @@
 //! What a suite file may say.
 
+use clap::CommandFactory;
+
 use super::*;
+use crate::cli::Cli;
 
 fn parse(text: &str) -> Result<Suite> {
     Suite::parse("test", text, Path::new("."), 4)
@@ -96,4 +99,14 @@ fn ceilings_go_from_one_to_all() {
     assert_eq!(ceilings(4), [1, 2, 3, 4]);
     assert_eq!(ceilings(128), [16, 32, 48, 64, 80, 96, 112, 128]);
     assert_eq!(ceilings(12), [2, 3, 5, 6, 8, 9, 11, 12]);
+}
+
+#[test]
+fn the_help_names_all_suites() {
+    let command = Cli::command();
+    let bench = command.find_subcommand("bench").unwrap();
+    let suite = bench.get_arguments().find(|argument| argument.get_id() == "suite").unwrap();
+    let help = suite.get_help().unwrap().to_string();
+    let names: Vec<&str> = SHIPPED.iter().map(|(name, _)| *name).collect();
+    assert!(help.contains(&format!(": {}, or a TOML file", names.join(", "))), "{help}");
 }
