@@ -80,7 +80,7 @@ pub fn run(cli: &Cli) -> Result<()> {
     loop {
         match run_once(cli, seen, &mut kept, &events)? {
             End::Stopped => return Ok(()),
-            End::Restart => info!("the set of CPUs changed while loading: starting again"),
+            End::Restart => info!("the set of CPUs has changed: loading again"),
         }
         seen = SeenCpus::read()?;
         let before = kept.desired.lacks.clone();

@@ -330,6 +330,12 @@ verified_once int begin_node(u32 node)
 	return 0;
 }
 
+/* Whether the CPU of @rank was online as the scheduler was loaded. */
+static __always_inline bool was_online(u32 rank)
+{
+	return topology.online[rank_word(rank)] & rank_bit(rank);
+}
+
 verified_once int begin_cpu(u32 rank)
 {
 	struct pp_cpu *state = cpu_state(cpu_at(rank));
@@ -338,7 +344,7 @@ verified_once int begin_cpu(u32 rank)
 	begin_free_rank(rank);
 	begin_cpu_word(cpu_at(rank), rank);
 	state->capacity = topology.capacity_of_rank[rank % PP_MAX_CPUS];
-	state->online = !!(topology.online[rank_word(rank)] & rank_bit(rank));
+	state->online = was_online(rank);
 	if (state->online)
 		online_ranks[rank_word(rank)] |= rank_bit(rank);
 	note_siblings(rank);

@@ -30,6 +30,7 @@
 #undef SCX_DSQ_LOCAL_ON
 #undef SCX_DSQ_ITER_REV
 #undef SCX_TASK_QUEUED
+#undef SCX_ECODE_ACT_RESTART
 
 #define SCX_ENQ_WAKEUP bpf_core_enum_value(enum scx_enq_flags, SCX_ENQ_WAKEUP)
 #define SCX_ENQ_LAST bpf_core_enum_value(enum scx_enq_flags, SCX_ENQ_LAST)
@@ -39,6 +40,7 @@
 #define SCX_SLICE_INF bpf_core_enum_value(enum scx_public_consts, SCX_SLICE_INF)
 #define SCX_DSQ_LOCAL_ON bpf_core_enum_value(enum scx_dsq_id_flags, SCX_DSQ_LOCAL_ON)
 #define SCX_DSQ_ITER_REV bpf_core_enum_value(enum scx_dsq_iter_flags, SCX_DSQ_ITER_REV)
+#define SCX_ECODE_ACT_RESTART bpf_core_enum_value(enum scx_exit_code, SCX_ECODE_ACT_RESTART)
 #define SCX_TASK_QUEUED bpf_core_enum_value(enum scx_ent_flags, SCX_TASK_QUEUED)
 
 /* Not inline, as task_group_of(). */

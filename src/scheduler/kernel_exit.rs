@@ -11,7 +11,7 @@ use super::bpf_skel::types::user_exit_info;
 #[derive(Debug)]
 pub struct KernelExit {
     pub reason: String,
-    /// The kernel asks for a clean restart (CPU hotplug while loading).
+    /// To be loaded again: CPUs came or went while loading, or one is online that was not then.
     pub restart: bool,
     /// It is to stay away: the user has had the kernel end it (SysRq-S), or a task had not run for so long that the
     /// kernel did.

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# A CPU goes after the agent has read which there are, and before it loads: once loaded, it knows.
+# A CPU goes after the agent has read which there are, and before it loads: once loaded, it knows. As it comes, it
+# loads again, and knows that too.
 # alone
 # vm: --slow-virtual-time
 # expect-dmesg: kernel/sched/deadline.c
@@ -17,6 +18,16 @@ has_read() {
 	return 1
 }
 
+# Waits until process $1 has said for the $2nd time that it is attached.
+attached() {
+	for _ in $(seq $((600 * PATIENCE))); do
+		[ "$(grep -c attached $LOG)" -lt "$2" ] || return 0
+		kill -0 "$1" || fail "it has ended: $(<$LOG)"
+		nap 0.1
+	done
+	fail "it does not load: $(<$LOG)"
+}
+
 # A bus that does not answer: the thread waits for it.
 export DBUS_SYSTEM_BUS_ADDRESS=unix:path=/tmp/bus
 python3 -c 'import socket, time; s = socket.socket(socket.AF_UNIX); s.bind("/tmp/bus"); s.listen(); time.sleep(1000)' &
@@ -30,15 +41,11 @@ until has_read; do [[ $(<$LOG) != *attached* ]] || fail "it has loaded, and its 
 kill -STOP $PID
 online 0
 kill -CONT $PID
-for _ in $(seq $((600 * PATIENCE))); do
-	[[ $(<$LOG) != *attached* ]] || break
-	kill -0 $PID || fail "it has ended: $(<$LOG)"
-	nap 0.1
-done
-[[ $(<$LOG) = *attached* ]] || fail "it does not load: $(<$LOG)"
+attached $PID 1
 status_says '^ *3 .* offline' || fail "CPU 3 is offline, and not in the status: $(cat /tmp/status)"
-grep -q 'the set of CPUs changed while loading: starting again' $LOG || fail "it has not started again: $(cat $LOG)"
+grep -q 'the set of CPUs has changed: loading again' $LOG || fail "it has not loaded again: $(cat $LOG)"
 online 1
+attached $PID 2
 if status_says offline; then fail "CPU 3 is online, and not in the status: $(cat /tmp/status)"; fi
 stop
 kill $bus

@@ -36,6 +36,7 @@ enum scx_kick_flags { SCX_KICK_PREEMPT = 2 };
 enum scx_dsq_id_flags { SCX_DSQ_GLOBAL = 1ULL << 63 | 1, SCX_DSQ_LOCAL_ON = 3ULL << 62 };
 enum scx_dsq_iter_flags { SCX_DSQ_ITER_REV = 1U << 16 };
 enum scx_ent_flags { SCX_TASK_QUEUED = 1 };
+enum scx_exit_code { SCX_ECODE_ACT_RESTART = 1LL << 48 };
 enum scx_ops_flags { SCX_OPS_ENQ_LAST = 2, SCX_OPS_ENQ_EXITING = 4 };
 enum { NUMA_NO_NODE = -1 };
 enum scx_public_consts { SCX_SLICE_INF = ~0ULL };
@@ -227,6 +228,8 @@ void scx_bpf_cpuperf_set(s32 cpu, u32 perf);
 u32 scx_bpf_cpuperf_cur(s32 cpu);
 void sim_error(const char *format);
 #define scx_bpf_error(format, args...) sim_error(format)
+/* Of CPUs that were offline at first, which there are none of. */
+#define scx_bpf_exit(code, format, args...) sim_error(format)
 
 /* Walks a DSQ in its order; what is visited may be moved away. */
 struct sim_dsq_walk {

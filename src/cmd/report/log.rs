@@ -56,7 +56,7 @@ const OUR_WORDS: [&str; 41] = [
     "statistics have ended",
     "switched to mode",
     "the kernel ",
-    "the set of CPUs changed",
+    "the set of CPUs has changed",
     "this kernel ",
     "this machine has more",
     "this machine has no ",
