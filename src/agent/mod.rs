@@ -22,6 +22,7 @@ mod systemd;
 use std::mem::MaybeUninit;
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::path::Path;
+use std::sync::Once;
 use std::thread;
 
 use anyhow::{Context, Error, Result, anyhow, ensure};
@@ -140,9 +141,18 @@ fn run_once(cli: &Cli, seen: SeenCpus, kept: &mut Kept, events: &Receiver<Event>
     let mut session = Session::new(cli, scheduler, ranks, policy, clock, kept)?;
     give_back_memory();
     systemd::ready(&session.summary());
-    serve(&mut session, events, &exited, &failure, server.as_ref())?;
-    systemd::stopping();
+    if serve(&mut session, events, &exited, &failure, server.as_ref())? == Ended::ByUser {
+        // Else it may be loaded again, and systemd would kill who goes on after this.
+        systemd::stopping();
+    }
     session.end()
+}
+
+/// Why it is served no more.
+#[derive(PartialEq, Eq)]
+enum Ended {
+    ByUser,
+    ByKernel,
 }
 
 /// Until the user wants it to end, or the kernel has ended it. Fails if what the scheduler needs of this process has
@@ -153,19 +163,19 @@ fn serve(
     exited: &Receiver<()>,
     failure: &Receiver<Error>,
     server: Option<&StatsServer<(), Counters>>,
-) -> Result<()> {
+) -> Result<Ended> {
     let (stats_out, mut stats_in) =
         server.map_or_else(|| (bounded(1).0, never()), StatsServer::channels);
     let heartbeat = systemd::heartbeat().map_or_else(never, tick);
     loop {
         select! {
-            recv(exited) -> _ => return Ok(()),
+            recv(exited) -> _ => return Ok(Ended::ByKernel),
             recv(failure) -> err => {
                 let err = err.unwrap_or_else(|_| anyhow!("its thread has ended"));
                 return Err(err.context("throttled tasks are not released any more"));
             }
             recv(events) -> event => match event {
-                Ok(Event::Stop) | Err(_) => return Ok(()),
+                Ok(Event::Stop) | Err(_) => return Ok(Ended::ByUser),
                 Ok(event) => session.take(event),
             },
             recv(stats_in) -> asked => {
@@ -198,13 +208,16 @@ fn wait_readable(fd: &OwnedFd, sender: &Sender<()>) {
     let _ = sender.send(());
 }
 
-/// `--stats`: a client of our own server, as `--monitor` is.
+/// `--stats`: a client of our own server, as `--monitor` is. It goes on after the scheduler is loaded again.
 fn print_stats_every(cli: &Cli) {
+    static ONCE: Once = Once::new();
     let Some(interval) = cli.stats else { return };
-    thread::spawn(move || {
-        if let Err(err) = stats::monitor(Some(interval)) {
-            warn!("statistics have ended: {err:#}");
-        }
+    ONCE.call_once(|| {
+        thread::spawn(move || {
+            if let Err(err) = stats::monitor(Some(interval)) {
+                warn!("statistics have ended: {err:#}");
+            }
+        });
     });
 }
 

@@ -119,6 +119,25 @@ echo 'mode = "spread"' >$config
 box_systemctl reload scx_powerpack || fail "no reload"
 [ ! -e $latency ] || [ "$(cat $latency)" = 0 ] || fail "the latency is not put back: $(cat $latency)"
 
+echo "a CPU that was offline at first: the service loads again, and goes on"
+last=/sys/devices/system/cpu/cpu3/online
+echo 0 >$last
+box_systemctl restart scx_powerpack
+box_service_is 30 ActiveState active
+box_mode packing >/dev/null
+restarts=$(box_systemctl show -P NRestarts scx_powerpack) seq_before=$(<$SCX/enable_seq)
+echo 1 >$last
+for _ in $(seq 300); do
+	[ "$(<$SCX/enable_seq)" = "$seq_before" ] || break
+	sleep 0.1
+done
+journal_has 'the set of CPUs has changed: loading again'
+mode_is packing
+# Not deactivating, after which systemd would kill it.
+box_service_is 1 SubState running
+[ "$(box_systemctl show -P NRestarts scx_powerpack)" = "$restarts" ] || fail "the service was started again"
+box_systemctl reload scx_powerpack || fail "no reload"
+
 echo "watchdog: an agent that hangs is ended and started again"
 mkdir -p $BOX/run/systemd/system/scx_powerpack.service.d
 printf '[Service]\nWatchdogSec=3\n' >$BOX/run/systemd/system/scx_powerpack.service.d/watchdog.conf
