@@ -19,7 +19,10 @@ use crate::settings::workloads::Table;
 /// Kept while the scheduler is loaded again.
 pub struct Desired {
     pub choice: Choice,
+    /// The knobs, with a ceiling that the machine can have now,
     pub args: PolicyArgs,
+    /// and as they were asked for.
+    asked: PolicyArgs,
     pub table: Table,
     pub rules: Rules,
     pub hints: Hints,
@@ -31,6 +34,8 @@ pub struct Desired {
     pub has_config: bool,
     /// A sentence for each thing that this machine cannot give now; the rest is in force.
     pub lacks: Vec<String>,
+    /// That of them which is about the ceiling.
+    ceiling_lack: Option<String>,
     /// The mode that is in force, or is to be.
     pub mode: Mode,
 }
@@ -49,8 +54,9 @@ impl Desired {
         wanted.hints.idle_latency_us = cli.idle_latency_us.or(wanted.hints.idle_latency_us);
         wanted.hints.irqs = cli.irqs.or(wanted.hints.irqs);
         let mut lacks = wanted.hints.lacks(&hints::root(), Path::new(record::HINTS))?;
-        let (args, lack) = cli.policy.or(&wanted.policy).within(ranks.nr_cores());
-        lacks.extend(lack);
+        let asked = cli.policy.or(&wanted.policy);
+        let (args, lack) = asked.within(ranks.nr_cores());
+        lacks.extend(lack.clone());
         let named = cli.mode.as_deref().map(str::parse).transpose()?;
         let choice = named.or(wanted.mode).unwrap_or(Choice::Fixed(Mode::Packing));
         let mode = match choice {
@@ -61,6 +67,7 @@ impl Desired {
         let desired = Desired {
             choice,
             args,
+            asked,
             table: wanted.workloads,
             rules: wanted.auto,
             hints: wanted.hints,
@@ -68,6 +75,7 @@ impl Desired {
             seen_config,
             has_config,
             lacks,
+            ceiling_lack: lack,
             mode,
         };
         desired.policy(ranks)?;
@@ -90,9 +98,15 @@ impl Desired {
 
     /// Has the ceiling be one that this machine can have, whose CPUs may be others by now.
     pub fn fit(&mut self, ranks: &Ranks) {
-        let (args, lack) = self.args.within(ranks.nr_cores());
-        self.args = args;
-        self.lacks.extend(lack);
+        self.lacks.retain(|lack| Some(lack) != self.ceiling_lack.as_ref());
+        (self.args, self.ceiling_lack) = self.asked.within(ranks.nr_cores());
+        self.lacks.extend(self.ceiling_lack.clone());
+    }
+
+    /// These knobs are asked for too; the machine can have them.
+    pub fn ask(&mut self, args: &PolicyArgs) {
+        self.args = args.or(&self.args);
+        self.asked = args.or(&self.asked);
     }
 
     /// Warns of what cannot be had now, but for what was said `before`.
@@ -163,7 +177,14 @@ mod tests {
         // A core has gone while it was loaded.
         desired.fit(&flat(3, 1));
         assert_eq!(desired.policy(&flat(3, 1)).unwrap().max_cores, Some(3));
-        assert_eq!(desired.lacks.len(), 2);
+        assert_eq!(desired.lacks.len(), 1, "of the four cores is no longer said");
+        // All that are asked for have come.
+        desired.fit(&flat(9, 1));
+        assert_eq!(desired.policy(&flat(9, 1)).unwrap().max_cores, Some(9));
+        assert!(desired.lacks.is_empty(), "{:?}", desired.lacks);
+        desired.ask(&PolicyArgs { max_cores: Some(MaxCores::Cores(2)), ..PolicyArgs::default() });
+        desired.fit(&flat(4, 1));
+        assert_eq!(desired.args.max_cores, Some(MaxCores::Cores(2)));
         let config = file.path.to_str().unwrap();
         let cli = Cli::parse_from(["scx_powerpack", "--config", config, "--max-cores", "9"]);
         let err = Desired::check_given(&cli, &ranks).unwrap_err().to_string();

@@ -37,7 +37,7 @@ pub struct Look<'a> {
     pub ruled: Ruled,
     /// How long tasks may wait.
     pub latency_budget: Duration,
-    /// Somebody looks at the scheduler, and has not for long: nothing is to change under his eyes.
+    /// Somebody looks at the scheduler, and has for less than ten minutes: nothing is to change under his eyes.
     pub is_watched: bool,
 }
 
@@ -287,7 +287,7 @@ impl EnergyChoice {
             _ if !self.meter.measures() => {
                 format!("{prior} is chosen by {prior_by}, as nothing measures power")
             }
-            sentence if look.is_watched => {
+            sentence if look.is_watched && self.proof.is_to_begin(kind) => {
                 format!(
                     "{prior} is chosen by {prior_by}: {sentence}, as somebody has top or why open"
                 )

@@ -29,7 +29,6 @@ use anyhow::{Context, Error, Result, anyhow, ensure};
 use crossbeam::channel::{Receiver, Sender, bounded, never, select, tick, unbounded};
 use log::{info, warn};
 use scx_stats::prelude::*;
-use scx_utils::autopower::PowerProfile;
 
 use crate::cli::Cli;
 use crate::control::preflight;
@@ -77,13 +76,13 @@ pub fn run(cli: &Cli) -> Result<()> {
         desired.lacks.push(format!("{err:#}"));
     }
     desired.warn_of_lacks(&[]);
-    let mut kept = Kept { desired, hints, services, profile: PowerProfile::Unknown };
+    let mut kept = Kept::new(desired, hints, services);
     loop {
         match run_once(cli, seen, &mut kept, &events)? {
             End::Stopped => return Ok(()),
             End::Restart => info!("the set of CPUs has changed: loading again"),
         }
-        seen = SeenCpus::read()?;
+        seen = SeenCpus::read_settled()?;
         let before = kept.desired.lacks.clone();
         kept.desired.fit(&seen.ranks);
         kept.desired.warn_of_lacks(&before);
@@ -141,11 +140,15 @@ fn run_once(cli: &Cli, seen: SeenCpus, kept: &mut Kept, events: &Receiver<Event>
     let mut session = Session::new(cli, scheduler, ranks, policy, clock, kept)?;
     give_back_memory();
     systemd::ready(&session.summary());
-    if serve(&mut session, events, &exited, &failure, server.as_ref())? == Ended::ByUser {
-        // Else it may be loaded again, and systemd would kill who goes on after this.
-        systemd::stopping();
+    match serve(&mut session, events, &exited, &failure, server.as_ref())? {
+        // It may be loaded again: systemd would kill who goes on after it has said that it stops.
+        Ended::ByKernel => session.end(),
+        Ended::ByUser => {
+            systemd::stopping();
+            // Nor is it loaded again if a CPU comes at that moment.
+            session.end().map(|_| End::Stopped)
+        }
     }
-    session.end()
 }
 
 /// Why it is served no more.
@@ -167,6 +170,8 @@ fn serve(
     let (stats_out, mut stats_in) =
         server.map_or_else(|| (bounded(1).0, never()), StatsServer::channels);
     let heartbeat = systemd::heartbeat().map_or_else(never, tick);
+    // It may have been a while: the scheduler has been loaded.
+    systemd::alive();
     loop {
         select! {
             recv(exited) -> _ => return Ok(Ended::ByKernel),

@@ -25,7 +25,6 @@ use super::switches::Switches;
 use super::system::{Running, System};
 use crate::cli::BenchArgs;
 use crate::control::preflight;
-use crate::machine::borrowed;
 use crate::machine::kernel;
 use crate::signals::{Interrupted, hear_signals};
 
@@ -66,8 +65,6 @@ struct Benchmark {
 /// after.
 pub fn run(args: &BenchArgs) -> Result<Outcome> {
     let mut benchmark = Benchmark::new(args)?;
-    // A governor that a killed benchmark left is not to be measured.
-    borrowed::recover(Path::new("/"));
     let stop = Arc::clone(&benchmark.stop);
     hear_signals(move |_| stop.store(true, Ordering::Relaxed))?;
     if let Err(err) = cgroups::remove_leftovers() {

@@ -36,6 +36,7 @@ use powerpack_load::engine::{self, Course, Phase};
 use powerpack_workload::Workload;
 
 use crate::cli::{BenchArgs, BenchCommand};
+use crate::machine::borrowed;
 use crate::signals::EXIT_INTERRUPTED;
 use compare::Outcome;
 use results::Results;
@@ -82,6 +83,8 @@ pub fn run(args: &BenchArgs) -> Result<ExitCode> {
 
 /// Measures, prints, and writes results.json and report.html.
 fn measure(args: &BenchArgs) -> Result<ExitCode> {
+    // A governor that a killed benchmark left is not to be measured.
+    borrowed::recover(Path::new("/"));
     let course::Outcome { results, dir, interrupted } = course::run(args)?;
     print!("{}", table::all(&results));
     let report = write_report(&results, &dir)?;

@@ -1,8 +1,8 @@
 //! What is set in sysfs for as long as something is measured: recorded before, and put back on every exit; after a
-//! SIGKILL by the next one that measures, or the next agent that starts.
+//! SIGKILL by whoever starts next: calibration, benchmark or agent.
 
-use std::fs::{DirBuilder, File, OpenOptions, TryLockError};
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::fs::{File, OpenOptions, TryLockError};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
@@ -43,11 +43,11 @@ pub struct Borrowed {
     _lock: File,
 }
 
+const BORROWERS: [Borrower; 2] = [CALIBRATION, BENCHMARK];
+
 /// Puts back what was left below `root` by borrowers that were killed; the record of one that runs is its own.
 pub fn recover(root: &Path) {
-    for borrower in [CALIBRATION, BENCHMARK] {
-        borrower.recover(&root.join(borrower.record));
-    }
+    BORROWERS.iter().for_each(|borrower| borrower.recover(&root.join(borrower.record)));
 }
 
 impl Borrower {
@@ -72,7 +72,7 @@ fn lock(path: &Path) -> Result<Option<File>> {
     let path = path.with_extension("lock");
     let say = || format!("cannot lock {}", path.display());
     if let Some(dir) = path.parent() {
-        DirBuilder::new().recursive(true).mode(0o755).create(dir).with_context(say)?;
+        record::make_dir(dir).with_context(say)?;
     }
     let mut options = OpenOptions::new();
     let file = options.create(true).truncate(false).write(true).mode(0o600).open(&path);
@@ -85,14 +85,16 @@ fn lock(path: &Path) -> Result<Option<File>> {
 }
 
 impl Borrowed {
-    /// Nothing is set yet below `root`; what a killed predecessor left is put back. Fails with a sentence if one runs
-    /// already.
+    /// Nothing is set yet below `root`; what those left that were killed is put back. Fails with a sentence if one like
+    /// this runs already.
     pub fn begin(borrower: Borrower, root: &Path) -> Result<Self> {
         let path = root.join(borrower.record);
         let Some(lock) = lock(&path)? else {
             bail!("a {} runs already: wait for it, or stop it", borrower.name)
         };
         borrower.recover_record(&path);
+        let others = BORROWERS.iter().filter(|other| other.record != borrower.record);
+        others.for_each(|other| other.recover(&root.join(other.record)));
         let record = Record::open(&path, borrower.files);
         let held = record.entries().clone();
         Ok(Borrowed { record, held, _lock: lock })
@@ -204,14 +206,27 @@ mod tests {
     fn whoever_starts_puts_back_what_each_left_that_was_killed() {
         let files = [DISABLE_FILE, GOVERNOR_FILE];
         let tree = Tree::new("killed", &files);
-        for (borrower, file) in [CALIBRATION, BENCHMARK].into_iter().zip(files) {
-            let mut settings = Borrowed::begin(borrower, &tree.0).unwrap();
-            tree.set(&mut settings, &[file], "ours");
+        let kill_each = || {
+            let begin = |borrower| Borrowed::begin(borrower, &tree.0).unwrap();
+            let both = BORROWERS.map(begin).into_iter().zip(files).map(|(mut settings, file)| {
+                tree.set(&mut settings, &[file], "ours");
+                settings
+            });
+            let both: Vec<_> = both.collect();
             recover(&tree.0);
-            assert_eq!(tree.read(file), "ours", "one that runs keeps its own");
-            kill(settings);
-        }
+            assert_eq!(
+                files.map(|file| tree.read(file)),
+                ["ours", "ours"],
+                "those that run keep theirs"
+            );
+            both.into_iter().for_each(kill);
+        };
+        kill_each();
         recover(&tree.0);
+        assert_eq!(files.map(|file| tree.read(file)), ["found", "found"]);
+        // As does the next one that measures.
+        kill_each();
+        drop(Borrowed::begin(BENCHMARK, &tree.0).unwrap());
         assert_eq!(files.map(|file| tree.read(file)), ["found", "found"]);
     }
 }

@@ -11,6 +11,11 @@ use super::topology::{Ranks, read_cpu_list};
 /// One that comes or goes as they are read may make that fail; a moment later it does not.
 const READ_TRIES: u32 = 3;
 const READ_PAUSE: Duration = Duration::from_millis(50);
+/// CPUs that come one after the other are some milliseconds apart: none for so many looks at them, and all have come.
+const SETTLED_LOOKS: u32 = 3;
+const SETTLE_LOOK: Duration = Duration::from_millis(100);
+/// Three seconds: longer than that the kernel's scheduler is not left in force.
+const SETTLE_LOOKS_MAX: u32 = 30;
 
 /// What was seen of the CPUs before a scheduler is loaded.
 pub struct SeenCpus {
@@ -33,6 +38,22 @@ impl SeenCpus {
             thread::sleep(READ_PAUSE);
         }
         Self::read_once()
+    }
+
+    /// The same when no CPU has come or gone for a while, as they do one by one when SMT is switched on: each time
+    /// that it is loaded the kernel's scheduler is in force meanwhile. After some seconds it is not waited for any more.
+    pub fn read_settled() -> Result<Self> {
+        let (mut last, mut quiet) = (online(), 0);
+        for _ in 0..SETTLE_LOOKS_MAX {
+            thread::sleep(SETTLE_LOOK);
+            let now = online();
+            quiet = if now == last { quiet + 1 } else { 0 };
+            last = now;
+            if quiet >= SETTLED_LOOKS {
+                break;
+            }
+        }
+        Self::read()
     }
 
     fn read_once() -> Result<Self> {

@@ -14,7 +14,8 @@ order() { sed -n 's/^ *[0-9]\+ \+\([0-9]\+\) .*/\1/p' | tr '\n' ' '; }
 
 want=$(scx_powerpack topology | order)
 siblings 0
-start --mode packing
+printf '[policy]\nmax_cores = 64\n' >/tmp/later.toml
+start --mode packing --config /tmp/later.toml
 scx_powerpack mode spread >/dev/null
 scx_powerpack status >/tmp/status
 order </tmp/status | grep -q '^0 2 4 6 ' || fail "siblings are offline: $(</tmp/status)"

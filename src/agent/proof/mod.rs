@@ -224,6 +224,15 @@ impl Proof {
         self.round.is_some() || case.is_some_and(|case| case.verdict.is_some())
     }
 
+    /// Whether nothing but that it has not begun is in the way of comparing modes for a kind of load.
+    pub fn is_to_begin(&self, kind: Option<Kind>) -> bool {
+        let may = |kind: Kind| {
+            let is_given_up = self.cases.get(&kind).is_some_and(Case::is_given_up);
+            kind.is_comparable() && !is_given_up
+        };
+        self.looks_held_off == 0 && !self.knows(kind) && kind.is_some_and(may)
+    }
+
     /// What is known of a kind of load, or is being found out: a sentence.
     pub fn sentence(&self, kind: Option<Kind>) -> String {
         let Some(kind) = kind else { return "the load is not known yet".into() };

@@ -36,9 +36,9 @@ impl Session<'_> {
         let evidence = Evidence::gather(load_pct, self.throttled.is_recent(), profile);
         let rules = &self.kept.desired.rules;
         let ruled = if is_due {
-            self.chooser.choose(&evidence, rules)
+            self.kept.chooser.choose(&evidence, rules)
         } else {
-            self.chooser.rule(&evidence, rules)
+            self.kept.chooser.rule(&evidence, rules)
         };
         let (mode, reason) = self.energy.choose(Look {
             now: &now,

@@ -63,7 +63,7 @@ impl Session<'_> {
         match self.kept.desired.loss(self.cli) {
             Some(loss) => {
                 self.kept.desired.seen_config = now;
-                self.reloads.note(false);
+                self.kept.reloads.note(false);
                 error!("the configuration stays as it was: {loss}");
             }
             None => self.reload_unasked(),

@@ -46,7 +46,7 @@ const HINT_PERIOD: Duration = Duration::from_secs(5);
 pub enum End {
     /// The user wants the kernel's scheduler back.
     Stopped,
-    /// CPUs came or went while we were loading: begin again.
+    /// CPUs came or went while we were loading, or one is online that was not then: load again.
     Restart,
 }
 
@@ -58,6 +58,23 @@ pub struct Kept {
     pub services: Services,
     /// The desktop's, as it was last reported.
     pub profile: PowerProfile,
+    /// Whether the machine is busy, for `auto`.
+    chooser: Chooser,
+    reloads: Reloads,
+}
+
+impl Kept {
+    /// What is desired, in force and served; nothing has happened yet.
+    pub fn new(desired: Desired, hints: InForce, services: Services) -> Self {
+        Kept {
+            desired,
+            hints,
+            services,
+            profile: PowerProfile::Unknown,
+            chooser: Chooser::default(),
+            reloads: Reloads::default(),
+        }
+    }
 }
 
 /// A loaded scheduler and what is known about it.
@@ -68,7 +85,6 @@ pub struct Session<'a> {
     policy: Policy,
     clock: StatusClock,
     kept: &'a mut Kept,
-    chooser: Chooser,
     load: LoadMeter,
     throttled: ThrottleMeter,
     energy: EnergyChoice,
@@ -80,7 +96,6 @@ pub struct Session<'a> {
     leases: Leases,
     /// That hints could not be written was said.
     hints_fail: bool,
-    reloads: Reloads,
     treated: Treated,
     /// The cgroups whose limit is not enforced.
     cpu_max: CpuMaxLimits,
@@ -106,7 +121,6 @@ impl<'a> Session<'a> {
             policy,
             clock,
             kept,
-            chooser: Chooser::default(),
             load: LoadMeter::default(),
             throttled: ThrottleMeter::default(),
             energy,
@@ -115,7 +129,6 @@ impl<'a> Session<'a> {
             next_look: None,
             leases: Leases::default(),
             hints_fail: false,
-            reloads: Reloads::default(),
             treated: Treated::default(),
             cpu_max: CpuMaxLimits::of_kernel()?,
             walks: Walks::default(),
@@ -161,7 +174,7 @@ impl<'a> Session<'a> {
         if let Err(err) = self.end_leases(Instant::now()) {
             warn!("cannot stop watching: {err:#}");
         }
-        if self.kept.desired.choice == Choice::Auto && self.chooser.is_due() {
+        if self.kept.desired.choice == Choice::Auto && self.kept.chooser.is_due() {
             self.choose(true);
         }
         let table = &self.kept.desired.table;
@@ -227,7 +240,7 @@ impl<'a> Session<'a> {
             Choice::Auto => args.for_mode(mode),
         };
         let took_us = self.apply(self.policy.with(mode, &given))?;
-        self.kept.desired.args = args.or(&self.kept.desired.args);
+        self.kept.desired.ask(args);
         self.follow(self.kept.desired.choice, choice);
         Ok(self.changed(took_us, vec![]))
     }
@@ -237,7 +250,7 @@ impl<'a> Session<'a> {
     /// machine cannot give now is left out, and said.
     fn reload(&mut self) -> Result<Reply> {
         let taken = self.take_config();
-        self.reloads.note(taken.is_ok());
+        self.kept.reloads.note(taken.is_ok());
         taken
     }
 
@@ -284,7 +297,7 @@ impl<'a> Session<'a> {
             // One that goes on remembers that the machine is busy.
             let begins = before != Choice::Auto;
             if begins {
-                (self.chooser, self.throttled) = Default::default();
+                (self.kept.chooser, self.throttled) = Default::default();
             }
             self.choose(begins);
         }
@@ -334,7 +347,7 @@ impl<'a> Session<'a> {
             auto: self.kept.desired.choice == Choice::Auto,
             reason: self.reason.clone(),
             workloads: self.treated.len(),
-            reloads: self.reloads,
+            reloads: self.kept.reloads,
             enable_seq: kernel::enable_seq(),
         };
         Ok(self.clock.status(now, &self.ranks, self.policy, agent))

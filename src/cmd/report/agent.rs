@@ -42,7 +42,15 @@ const OTHER_UNITS: [&str; 7] = [
 const KEPT: [(&str, &[&str]); 2] = [
     (
         "/run/scx_powerpack",
-        &["control.sock", "hints.json", "hints.json.bad", "calibrate.json", "bench.json"],
+        &[
+            "control.sock",
+            "hints.json",
+            "hints.json.bad",
+            "calibrate.json",
+            "calibrate.json.bad",
+            "bench.json",
+            "bench.json.bad",
+        ],
     ),
     ("/var/lib/scx_powerpack", &["auto.json", "auto.json.new", "machine.toml", "machine.toml.new"]),
 ];

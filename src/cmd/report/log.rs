@@ -20,10 +20,12 @@ const LINES_MAX: usize = 200;
 const JOURNAL_LINES: &str = "4000";
 
 /// What our lines in the journal begin with. Others may name cgroups, or quote the configuration.
-const OUR_WORDS: [&str; 41] = [
+const OUR_WORDS: [&str; 43] = [
     "/proc/irq is read-only",
     "CPU ",
     "LLC ",
+    "a benchmark runs, ",
+    "a calibration runs, ",
     "another sched_ext scheduler",
     "another scx_powerpack is about to start",
     "attached: ",
