@@ -18,16 +18,6 @@ has_read() {
 	return 1
 }
 
-# Waits until process $1 has said for the $2nd time that it is attached.
-attached() {
-	for _ in $(seq $((600 * PATIENCE))); do
-		[ "$(grep -c attached $LOG)" -lt "$2" ] || return 0
-		kill -0 "$1" || fail "it has ended: $(<$LOG)"
-		nap 0.1
-	done
-	fail "it does not load: $(<$LOG)"
-}
-
 # A bus that does not answer: the thread waits for it.
 export DBUS_SYSTEM_BUS_ADDRESS=unix:path=/tmp/bus
 python3 -c 'import socket, time; s = socket.socket(socket.AF_UNIX); s.bind("/tmp/bus"); s.listen(); time.sleep(1000)' &
@@ -41,11 +31,11 @@ until has_read; do [[ $(<$LOG) != *attached* ]] || fail "it has loaded, and its 
 kill -STOP $PID
 online 0
 kill -CONT $PID
-attached $PID 1
+attached_times 1
 status_says '^ *3 .* offline' || fail "CPU 3 is offline, and not in the status: $(cat /tmp/status)"
 grep -q 'the set of CPUs has changed: loading again' $LOG || fail "it has not loaded again: $(cat $LOG)"
 online 1
-attached $PID 2
+attached_times 2
 if status_says offline; then fail "CPU 3 is online, and not in the status: $(cat /tmp/status)"; fi
 stop
 kill $bus

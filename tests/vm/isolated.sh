@@ -68,11 +68,12 @@ echo "it uses $pct % of the CPU, of 20"
 [ "$pct" -ge 17 ] || fail "a task with cpu.max on an isolated CPU has $pct % of it, not 20"
 [ "${1:-}" = eevdf ] || stop
 
-echo "one that is not there as the scheduler is loaded stays isolated"
+echo "one that is not there as the scheduler is loaded is isolated when it has come"
 if [ "${1:-}" != eevdf ]; then
 	echo 0 >/sys/devices/system/cpu/cpu7/online
 	start --mode spread
 	echo 1 >/sys/devices/system/cpu/cpu7/online
+	attached_times 2
 	powerpack-load hogs --seconds 3 --count 12 >/tmp/hogs.json
 	[ "$(busy /tmp/hogs.json 7)" -le 5 ] || fail "an isolated CPU that has come is used: $(cat /tmp/hogs.json)"
 	stop

@@ -33,13 +33,20 @@ PATIENCE=${PATIENCE:-1}
 start() {
 	scx_powerpack "$@" >$LOG 2>&1 &
 	PID=$!
-	local i
+	attached_times 1
+}
+
+# Wait, as long, until the scheduler that runs has been attached $1 times: it loads again as CPUs come that it does
+# not know.
+attached_times() {
+	local i said rest
 	for i in $(seq $((${START_S:-60} * 10 * PATIENCE))); do
-		[[ $(<$LOG) != *attached* ]] || return 0
-		kill -0 $PID 2>/dev/null || fail "scx_powerpack $* ended"
+		said=$(<$LOG) rest=${said//attached: /}
+		[ $(((${#said} - ${#rest}) / 10)) -lt "$1" ] || return 0
+		kill -0 $PID 2>/dev/null || fail "scx_powerpack has ended"
 		nap 0.1
 	done
-	fail "scx_powerpack $* did not attach within $((${START_S:-60} * PATIENCE)) s ($i tries)"
+	fail "scx_powerpack did not attach within $((${START_S:-60} * PATIENCE)) s ($i tries)"
 }
 
 # End it with signal $1 (INT); its exit status must be $2 (0).

@@ -20,10 +20,7 @@ scx_powerpack mode spread >/dev/null
 scx_powerpack status >/tmp/status
 order </tmp/status | grep -q '^0 2 4 6 ' || fail "siblings are offline: $(</tmp/status)"
 siblings 1
-for _ in $(seq $((300 * PATIENCE))); do
-	[ "$(grep -c attached $LOG)" -lt 2 ] || break
-	nap 0.1
-done
+attached_times 2
 grep -q 'the set of CPUs has changed: loading again' $LOG || fail "it has not loaded again: $(<$LOG)"
 status_says 'mode spread, 8 of 8 CPUs active' || fail "after it has loaded again: $(</tmp/status)"
 [ "$(order </tmp/status)" = "$want" ] || fail "want the order $want: $(</tmp/status)"
