@@ -14,9 +14,12 @@ pub fn join(mut parts: Vec<Results>) -> Results {
     let differs = |of: fn(&Machine) -> String| {
         machines.iter().any(|machine| of(machine) != of(&machines[0])).then_some(of)
     };
-    let what = differs(|machine| machine.virtual_machine.clone().unwrap_or_default())
+    // What a machine is called differs by kernel too, where one finds its make and another does not.
+    let kernel: fn(&Machine) -> String = |machine| machine.kernel.clone();
+    let what = differs(kernel)
+        .or_else(|| differs(|machine| machine.virtual_machine.clone().unwrap_or_default()))
         .or_else(|| differs(|machine| format!("{} CPUs", machine.cpus)))
-        .unwrap_or(|machine| machine.kernel.clone());
+        .unwrap_or(kernel);
     let mut parts = parts.into_iter().zip(&machines).map(|(mut part, machine)| {
         let of = what(machine);
         let limits = part.loads.iter_mut().flat_map(|load| &mut load.limits);
@@ -76,11 +79,14 @@ mod tests {
         assert_eq!((all.missing.len(), all.power_meter.as_deref()), (1, Some("a; b")));
         let all = join(vec![on(2, "a", 1.0, None), on(2, "b", 2.0, None)]);
         assert_eq!(all.loads[1].name, "light, b");
-        let named = |name: &str| {
-            let mut results = on(8, "a", 1.0, None);
+        let named_by = |name: &str, kernel: &str| {
+            let mut results = on(8, kernel, 1.0, None);
             results.machine.virtual_machine = Some(name.to_owned());
             results
         };
+        let named = |name: &str| named_by(name, "a");
         assert_eq!(join(vec![named("x"), named("y")]).loads[1].name, "light, y");
+        let all = join(vec![named_by("x", "a"), named_by("y", "b")]);
+        assert_eq!(all.loads[1].name, "light, b");
     }
 }
