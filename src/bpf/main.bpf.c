@@ -292,7 +292,8 @@ void BPF_STRUCT_OPS(powerpack_cpu_online, s32 cpu)
 	/* Where one is that was offline as we were loaded was not known then, and is a constant
 	 * now: an SMT sibling would be a core of its own. The agent loads again. */
 	if (!was_online(rank_of(cpu)))
-		scx_bpf_exit(SCX_ECODE_ACT_RESTART, "CPU %d was offline as this was loaded: loading again", cpu);
+		scx_bpf_exit(SCX_ECODE_ACT_RESTART,
+			     "CPU %d was offline as this was loaded: loading again", cpu);
 }
 
 void BPF_STRUCT_OPS(powerpack_cpu_offline, s32 cpu)
