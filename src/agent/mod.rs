@@ -152,7 +152,6 @@ fn run_once(cli: &Cli, seen: SeenCpus, kept: &mut Kept, events: &Receiver<Event>
 }
 
 /// Why it is served no more.
-#[derive(PartialEq, Eq)]
 enum Ended {
     ByUser,
     ByKernel,
